@@ -1,0 +1,1 @@
+"""From records to numbers with intervals: thresholds, boundaries, exponents, level sets, times, comparisons."""

@@ -1,0 +1,121 @@
+"""A sweep: a template trial, named axes over its fields, and seeds; its cells, and the buckets they fall into."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import jax
+
+from lemmata.errors import BadInput, require
+from lemmata.trial import Trial, get, identity, put
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One named dimension of a sweep.
+
+    `values` label the dimension. `place` puts a value into a trial: a field's dotted path, or a function
+    `(trial, value) -> trial` when one axis moves several fields at once.
+    """
+
+    name: str
+    values: tuple[Any, ...]
+    place: str | Callable[[Any, Any], Any]
+
+    def __post_init__(self):
+        require(len(self.values) > 0, f"axis '{self.name}' has no values.")
+        bad = [v for v in self.values if isinstance(v, float) and not math.isfinite(v)]
+        require(not bad, f"axis '{self.name}' holds {bad[0] if bad else ''}; every grid value must be finite.")
+        require(len(set(self.values)) == len(self.values), f"axis '{self.name}' holds a value twice.")
+
+    def apply(self, trial: Any, value: Any) -> Any:
+        return put(trial, self.place, value) if isinstance(self.place, str) else self.place(trial, value)
+
+
+def axis(path: str, values: Iterable[Any], name: str | None = None) -> Axis:
+    """An axis over one field; its name is the last word of the path."""
+    return Axis(name or path.rpartition(".")[2], tuple(v.item() if hasattr(v, "item") else v for v in values), path)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A trial at one grid point with one seed. `place` is its position in the results, by dimension."""
+
+    trial: Trial
+    seed: int
+    place: Mapping[str, Any]
+
+    @cached_property
+    def id(self) -> str:
+        return identity(self.trial, self.seed)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A template trial, axes over it, and seeds. `keep` leaves out grid points that a figure does not need."""
+
+    template: Trial
+    axes: tuple[Axis, ...]
+    seeds: tuple[int, ...]
+    keep: Callable[[Mapping[str, Any]], bool] = field(default=lambda place: True)
+
+    def __post_init__(self):
+        names = [a.name for a in self.axes]
+        require(len(set(names)) == len(names), f"two axes of the sweep have the same name: {', '.join(names)}.")
+        require(len(self.seeds) > 0, "a sweep needs at least one seed.")
+
+    @property
+    def dims(self) -> dict[str, tuple[Any, ...]]:
+        """The dimensions of the results, in order, with their labels."""
+        return {a.name: a.values for a in self.axes} | {"seed": self.seeds}
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        found = []
+        for point in product(*(a.values for a in self.axes)):
+            place = dict(zip((a.name for a in self.axes), point, strict=True))
+            if not self.keep(place):
+                continue
+            trial = self.template
+            for a, value in zip(self.axes, point, strict=True):
+                trial = a.apply(trial, value)
+            found += [Cell(trial, seed, {**place, "seed": seed}) for seed in self.seeds]
+        return found
+
+    def with_seeds(self, seeds: Sequence[int]) -> "Sweep":
+        return replace(self, seeds=tuple(seeds))
+
+    def with_field(self, path: str, value: Any) -> "Sweep":
+        """The sweep with a field overridden: of the template, or the whole axis where the field is swept.
+
+        A swept field takes one value or a comma-separated list ('2,4,8').
+        """
+        for i, a in enumerate(self.axes):
+            if path in (a.name, a.place):
+                values = value.split(",") if isinstance(value, str) else value
+                values = list(values) if isinstance(values, list | tuple) else [values]
+                if isinstance(a.place, str):
+                    values = [get(put(self.template, a.place, v), a.place) for v in values]
+                else:
+                    values = [_like(v, a) for v in values]
+                return replace(self, axes=(*self.axes[:i], replace(a, values=tuple(values)), *self.axes[i + 1 :]))
+        return replace(self, template=put(self.template, path, value))
+
+
+def _like(value: Any, a: Axis) -> Any:
+    """A value given as text, brought to the type of the labels of the axis."""
+    try:
+        return type(a.values[0])(value)
+    except (TypeError, ValueError):
+        raise BadInput(f"axis '{a.name}' takes values like {a.values[0]!r}, not {value!r}.") from None
+
+
+def buckets(cells: Iterable[Cell]) -> list[list[Cell]]:
+    """Cells grouped by the structure of their trials: each group shares one compiled program."""
+    groups: dict[Any, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(jax.tree.structure(cell.trial), []).append(cell)
+    return list(groups.values())

@@ -1,0 +1,228 @@
+"""What one training is: an immutable description that knows how to start, step, stop and be looked at.
+
+A trial is a pytree. Its *leaves* are the numbers that may vary inside one compiled program (a signal norm, a step
+size); its *structure*, the fields made with `fixed()`, is everything that fixes shapes or choices (samples, dimensions,
+the simulator). The lab groups trials by structure, so that each structure is compiled once.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import types
+import typing
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PyTree
+
+from lemmata.errors import BadInput, unknown
+
+jax.config.update("jax_enable_x64", True)  # precision is chosen per trial, never by a global switch
+
+Key = Array
+State = PyTree
+Record = Mapping[str, Array]
+Precision = Literal["float32", "float64"]
+
+fixed = functools.partial(eqx.field, static=True)
+"""A field that is part of the structure of a trial: it fixes shapes or makes a choice."""
+
+
+class Trial(eqx.Module):
+    """One cell's worth of work. Concrete kinds: `Descending` (stepped by the lab) and `Computed` (a plain function)."""
+
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Names of the dimensions of every recorded array that is not a scalar (without `step`, which the lab adds)."""
+
+    paired: ClassVar[tuple[str, ...]] = ()
+    """Fields (dotted paths, or the name of a part) that leave the random key alone: cells that differ only there see
+    the same data and the same initial weights, so that arms can be compared in pairs."""
+
+    revision: ClassVar[int] = 1
+    """Raised when the meaning of the trial changes, so that old records are not taken for new ones."""
+
+
+class Descending(Trial):
+    """A training that goes step by step. Four pure functions and a look at it on the way.
+
+    `precision` is the floating type of the leaves; `steps` caps the number of steps; `watch` is recorded at
+    `log_steps` (a strictly increasing tuple starting at 0).
+    """
+
+    precision: eqx.AbstractVar[Precision]
+
+    @property
+    @abstractmethod
+    def steps(self) -> int:
+        """The step cap: a run that has not finished by then is recorded as capped."""
+
+    @property
+    @abstractmethod
+    def log_steps(self) -> tuple[int, ...]:
+        """The steps at which `watch` is recorded."""
+
+    @abstractmethod
+    def start(self, key: Key) -> State:
+        """The state before the first step; all randomness comes from `key`."""
+
+    @abstractmethod
+    def step(self, state: State) -> State:
+        """One step of the descent."""
+
+    @abstractmethod
+    def loss(self, state: State) -> Float[Array, ""]:
+        """The number that must stay finite; where it does not, the run has diverged."""
+
+    @abstractmethod
+    def finished(self, state: State) -> Bool[Array, ""]:
+        """The stop rule."""
+
+    @abstractmethod
+    def watch(self, state: State) -> Record:
+        """What one wants to see at the logged steps: curves."""
+
+    @abstractmethod
+    def record(self, state: State) -> Record:
+        """What one wants to keep of the last state: scalars and maps."""
+
+
+class Computed(Trial):
+    """Work that is not a compiled training: a convex solver, a training in phases, an eigenvalue routine."""
+
+    @abstractmethod
+    def compute(self, key: Key) -> Mapping[str, Any]:
+        """Everything in one go; returns named scalars and arrays."""
+
+
+def with_precision(trial: Descending) -> Descending:
+    """The trial with its leaves as arrays of its own floating type."""
+    dtype = jnp.dtype(trial.precision)
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype if isinstance(leaf, float) else None), trial)
+
+
+# Fields by dotted path -------------------------------------------------------------------------------------------------
+
+
+def fields(trial: Any, prefix: str = "") -> dict[str, Any]:
+    """Every settable field of a trial by its dotted path, in order.
+
+    Parts (fields that are themselves modules) are walked into.
+    """
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(trial):
+        value = getattr(trial, field.name)
+        if dataclasses.is_dataclass(value):
+            found |= fields(value, f"{prefix}{field.name}.")
+        else:
+            found[prefix + field.name] = value
+    return found
+
+
+def get(trial: Any, path: str) -> Any:
+    """The value of a field by dotted path."""
+    known = fields(trial)
+    if path not in known:
+        raise unknown("field", path, known)
+    return known[path]
+
+
+def put(trial: Any, path: str, value: Any) -> Any:
+    """The trial with one field replaced, checked again as if it had been built that way."""
+    get(trial, path)
+    head, _, rest = path.partition(".")
+    new = put(getattr(trial, head), rest, value) if rest else fitted(value, trial, head)
+    return dataclasses.replace(trial, **{head: new})
+
+
+def fitted(value: Any, owner: Any, name: str) -> Any:
+    """A value brought to the declared type of a field: text is parsed, 20 becomes 20.0 where a float is meant."""
+    hint = typing.get_type_hints(type(owner), include_extras=False)[name]
+    try:
+        return _fit(value, hint)
+    except (ValueError, TypeError):
+        said = getattr(hint, "__name__", None) or str(hint).replace("typing.", "")
+        raise BadInput(f"field '{name}' takes {said}, not {value!r}.") from None
+
+
+def _fit(value: Any, hint: Any) -> Any:
+    origin = typing.get_origin(hint)
+    if origin is Literal:
+        allowed = typing.get_args(hint)
+        for option in allowed:
+            if value == option or str(value) == str(option):
+                return option
+        raise BadInput(f"{value!r} is not one of {', '.join(map(str, allowed))}.")
+    if origin in (typing.Union, types.UnionType):
+        options = typing.get_args(hint)
+        if type(None) in options and value in (None, "none", "None"):
+            return None
+        for option in options:
+            if option is not type(None):
+                try:
+                    return _fit(value, option)
+                except (ValueError, TypeError):
+                    continue
+        raise ValueError
+    if hint is bool:
+        if isinstance(value, str):
+            return {"true": True, "false": False}[value.lower()]
+        if isinstance(value, bool):
+            return value
+        raise ValueError
+    if hint is int:
+        number = float(value)
+        if isinstance(value, bool) or number != int(number):
+            raise ValueError
+        return int(value) if isinstance(value, int) else int(number)
+    if hint is float:
+        if isinstance(value, bool):
+            raise ValueError
+        return float(value)
+    if origin is tuple:
+        items = json.loads(value) if isinstance(value, str) else value
+        inner = typing.get_args(hint)[0]
+        return tuple(_fit(item, inner) for item in items)
+    if hint is str:
+        return str(value)
+    raise TypeError
+
+
+# Identity --------------------------------------------------------------------------------------------------------------
+
+
+def describe(trial: Any) -> dict[str, Any]:
+    """A trial as plain data, ready for JSON: the class, its revision and every field by path."""
+    kind = type(trial)
+    plain = {path: _plain(value) for path, value in fields(trial).items()}
+    return {"kind": f"{kind.__module__}.{kind.__qualname__}", "revision": kind.revision, "fields": plain}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value.item() if hasattr(value, "item") else value
+
+
+def identity(trial: Trial, seed: int) -> str:
+    """The content hash of a trial with a seed: 16 hexadecimal digits."""
+    return _digest({**describe(trial), "seed": seed})
+
+
+def random_key(trial: Trial, seed: int) -> Key:
+    """The random key of a cell: from what it is, less the fields that the trial declares as paired."""
+    content = describe(trial)
+    content["fields"] = {
+        path: value
+        for path, value in content["fields"].items()
+        if not any(path == name or path.startswith(name + ".") for name in trial.paired)
+    }
+    return jax.random.key(int(_digest({**content, "seed": seed}), 16) >> 1)
+
+
+def _digest(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
