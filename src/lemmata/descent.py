@@ -127,7 +127,7 @@ class Lanes(NamedTuple):
 
 @jax.jit
 def fill(trial: Descending, key: Key, lanes: Lanes | None, where: Bool[Array, " lane"]) -> Lanes:
-    """Start fresh runs in the marked lanes. Every argument carries the lane as its first dimension."""
+    """Start fresh runs in the marked lanes, one after another. All arguments carry the lane as first dimension."""
 
     def fresh(one: Descending, one_key: Key) -> Lanes:
         state = one.start(one_key)
@@ -136,8 +136,9 @@ def fill(trial: Descending, key: Key, lanes: Lanes | None, where: Bool[Array, " 
         curves = {name: jnp.full((logs, *v.shape), jnp.nan, _inexact(v)).at[0].set(v) for name, v in seen.items()}
         return Lanes(one, state, jnp.zeros((), jnp.int32), _status(one, state, jnp.zeros((), jnp.int32)), curves)
 
-    new = jax.vmap(fresh)(trial, key)
-    return new if lanes is None else _select(where, new, lanes)
+    if lanes is None:
+        return jax.lax.map(lambda lane: fresh(*lane), (trial, key))
+    return jax.lax.map(lambda lane: jax.lax.cond(lane[3], fresh, lambda *_: lane[2], *lane[:2]), (trial, key, lanes, where))
 
 
 @jax.jit
@@ -170,9 +171,16 @@ def run_block(lanes: Lanes, most: Int[Array, ""], spare: Int[Array, ""]) -> Lane
 
 
 @jax.jit
-def read(lanes: Lanes) -> Record:
-    """The record of every lane as it stands."""
-    return jax.vmap(lambda one, state: one.record(state))(lanes.trial, lanes.state)
+def read(lanes: Lanes, where: Bool[Array, " lane"]) -> Record:
+    """The records of the marked lanes as they stand; zeros for the others."""
+
+    def kept(lane: tuple[Descending, State, Array]) -> Record:
+        trial, state, wanted = lane
+        shapes = jax.eval_shape(lambda: trial.record(state))
+        nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+        return jax.lax.cond(wanted, lambda: trial.record(state), lambda: nothing)
+
+    return jax.lax.map(kept, (lanes.trial, lanes.state, where))
 
 
 def train(trial: Descending, seed: int = 0, key: Key | None = None) -> dict[str, np.ndarray]:
@@ -184,14 +192,14 @@ def train(trial: Descending, seed: int = 0, key: Key | None = None) -> dict[str,
     keys = (random_key(trial, seed) if key is None else key)[None]
     lanes = fill(one, keys, None, jnp.ones(1, bool))
     lanes = run_block(lanes, jnp.asarray(trial.steps, jnp.int32), jnp.asarray(0, jnp.int32))
-    return {name: values[0] for name, values in lane_records(lanes).items()}
+    return {name: values[0] for name, values in lane_records(lanes, jnp.ones(1, bool)).items()}
 
 
-def lane_records(lanes: Lanes) -> dict[str, np.ndarray]:
-    """Everything the lab stores of each lane: the trial's own record, its curves (`loss` watched becomes
+def lane_records(lanes: Lanes, where: Bool[Array, " lane"]) -> dict[str, np.ndarray]:
+    """Everything the lab stores of the marked lanes: the trial's own record, its curves (`loss` watched becomes
     `loss_curve`), how (`status`) and when (`steps`) it stopped."""
     curves = {f"{name}_curve": value for name, value in lanes.curves.items()}
-    kept = {**read(lanes), **curves, "steps": lanes.step, "status": lanes.status}
+    kept = {**read(lanes, where), **curves, "steps": lanes.step, "status": lanes.status}
     return {name: np.asarray(value) for name, value in kept.items()}
 
 

@@ -1,0 +1,1 @@
+"""Exact reductions of a training to a smaller one: the same numbers to rounding, for a fraction of the work."""
