@@ -7,7 +7,7 @@ Everything here is light: importing it, and listing all studies, touches neither
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -47,6 +47,16 @@ class Figure:
     draw: "Callable[[xr.Dataset, list[Verdict]], matplotlib.figure.Figure]"
     reading: str
     complete: "Callable[[xr.Dataset], xr.Dataset]" = lambda results: results
+    study: str = ""
+
+    def run(self, scale: str = "quick", workers: int = 0, **options: Any) -> "xr.Dataset":
+        """Run what is missing of the figure and return its results.
+
+        Options are those of `lemmata run`: `changes` (a mapping of dotted paths to values), `seeds`, `out`.
+        """
+        from lemmata.lab.order import place_order
+
+        return place_order(f"{self.study}/{self.id}", scale, **options).run(workers)
 
 
 @dataclass(frozen=True)
@@ -100,7 +110,7 @@ class Study:
     def figure(self, id: str) -> Figure:
         if id not in self.figures:
             raise unknown(f"figure of {self.id}", id, self.figures)
-        return _room(self, "figures").FIGURES[id]
+        return replace(_room(self, "figures").FIGURES[id], study=self.id)
 
     def claim(self, id: str) -> Claim:
         if id not in self.claims:

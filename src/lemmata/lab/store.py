@@ -63,6 +63,25 @@ class Store:
         """The cells that need not be run again: all that gave a record, diverged or not."""
         return {id for id, entry in self.entries().items() if entry["status"] != "failed"}
 
+    def problems(self) -> list[str]:
+        """What is wrong with the store, one sentence each: rows that the ledger names and the records lack."""
+        entries = self.entries()
+        rows = [entry["row"] for entry in entries.values() if entry["status"] != "failed"]
+        found = [] if len(set(rows)) == len(rows) else ["two cells of the ledger share a row of the records."]
+        last = max(rows, default=-1)
+        for name, array in self._arrays():
+            if array.shape[0] <= last and name in ("status", "steps"):
+                found.append(f"records of '{name}' end at row {array.shape[0] - 1}, but the ledger names row {last}.")
+        statuses = dict(self._arrays()).get("status")
+        if rows and statuses is None:
+            return [*found, "the ledger names cells, but there are no records."]
+        if statuses is not None:
+            kept = np.asarray(statuses[:])
+            for id, entry in entries.items():
+                if entry["row"] < len(kept) and not STATUS[int(np.nan_to_num(kept[entry["row"]], nan=0))] == entry["status"]:
+                    found.append(f"cell {id} is '{entry['status']}' in the ledger, but its record says otherwise.")
+        return found
+
     def load(self, sweep: Sweep) -> xr.Dataset:
         """The results of a sweep, as far as they are there: axes and seeds as dimensions, NaN where nothing is."""
         entries = self.entries()

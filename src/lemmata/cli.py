@@ -1,0 +1,368 @@
+"""The commands. Nothing heavy is imported until a command needs it."""
+
+import argparse
+import json
+import math
+import os
+import signal
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lemmata.errors import BadInput
+from lemmata.study import SCALES, Study, studies, study
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from lemmata.lab.order import Order
+    from lemmata.measure.compare import Verdict
+
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Carry out one command; returns the exit code (0 done, 1 failed under --strict, 2 bad input, 130 interrupted)."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.command(options) or 0
+    except BadInput as error:
+        print(f"lemmata: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        print("\nlemmata: interrupted; finished chunks are kept. Run the same command again to do the rest.", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+# Commands --------------------------------------------------------------------------------------------------------------
+
+
+def list_studies(options: argparse.Namespace) -> None:
+    if options.json:
+        return _print_json({"studies": [_title_page(s) for s in studies().values()]})
+    for s in studies().values():
+        print(f"{s.id}: {s.title}")
+        for id, title in s.figures.items():
+            print(f"    {s.id}/{id}: {title}")
+        print(f"    {len(s.claims)} claims: {', '.join(s.claims)}")
+
+
+def show(options: argparse.Namespace) -> None:
+    study_id, _, figure_id = options.name.partition("/")
+    s = study(study_id)
+    if not figure_id:
+        print(f"{s.title}\n\n{s.summary}\n\nFigures")
+        for id, title in s.figures.items():
+            print(f"  {id}: {title}")
+        print("\nClaims")
+        for id, statement in s.claims.items():
+            print(f"  {id}: {statement}")
+        readme = Path(sys.modules[s.package].__file__ or "").with_name("README.md")
+        if readme.exists():
+            print(f"\n{readme.read_text()}")
+        return
+    figure = s.figure(figure_id)
+    print(f"{s.id}/{figure.id}: {s.figures[figure.id]}\n\nReading: {figure.reading}\n")
+    from lemmata.sweep import buckets
+    from lemmata.trial import Descending, fields
+
+    for scale in SCALES:
+        sweep = figure.sweep(scale)
+        grid = ", ".join(f"{name} ({len(labels)})" for name, labels in sweep.dims.items())
+        cap = f", at most {sweep.template.steps} steps each" if isinstance(sweep.template, Descending) else ""
+        print(f"{scale}: {len(sweep.cells)} trainings in {len(buckets(sweep.cells))} programs{cap}; {grid}")
+    print("\nFields for --set, with their values at the scale 'quick':")
+    for path, value in fields(figure.sweep("quick").template).items():
+        print(f"  {path} = {value}")
+    bearing = [id for id in s.claims if s.claim(id).figure == figure.id]
+    print(f"\nClaims it bears on: {', '.join(bearing) or 'none'}")
+    for id in bearing:
+        claim = s.claim(id)
+        print(f"  {id} ({claim.reference}): {s.claims[id]}\n    predicted {claim.predicted}; holds within {claim.tolerance}: {claim.reason}")
+
+
+def run(options: argparse.Namespace) -> int:
+    order = _order(options.name, options)
+    order.sweep.cells  # noqa: B018  (built now, so that bad input shows before anything is written)
+    results = _carry_out(order, options)
+    verdicts = order.verdicts(results)
+    picture = None if order.axes else order.draw(results, verdicts)
+    counts = _counts(order)
+    report = {
+        "study": order.study.id,
+        "figure": order.figure.id,
+        "scale": order.scale,
+        "store": str(order.store.path),
+        **counts,
+        "picture": str(picture) if picture else None,
+    }
+    if options.json:
+        _print_json(report)
+    else:
+        _print_verdicts(verdicts)
+        print(f"\n{counts['done']} of {counts['cells']} cells done, {counts['failed']} failed")
+        print(f"results: {order.store.path}" + (f"\npicture: {picture}" if picture else ""))
+    return int(options.strict and (counts["failed"] > 0 or any(v.verdict == "fails" for v in verdicts)))
+
+
+def check(options: argparse.Namespace) -> int:
+    study_id, _, claim_id = options.name.partition("/")
+    s = study(study_id)
+    chosen = [s.claim(claim_id)] if claim_id else [s.claim(id) for id in s.claims]
+    verdicts: list[Verdict] = []
+    for figure_id in dict.fromkeys(claim.figure for claim in chosen):
+        order = _order(f"{s.id}/{figure_id}", options)
+        verdicts += order.verdicts(_carry_out(order, options), claim_id or None)
+    if options.json:
+        _print_json({"study": s.id, "scale": options.scale, "claims": [_plain_verdict(v) for v in verdicts]})
+    else:
+        _print_verdicts(verdicts)
+    return int(options.strict and any(v.verdict == "fails" for v in verdicts))
+
+
+def predict(options: argparse.Namespace) -> None:
+    from lemmata.trial import put
+
+    s = study(options.name)
+    trial = s.template()
+    for path, value in _changes(options.set).items():
+        trial = put(trial, path, value)
+    conditions, predictions = s.predict(trial)
+    if options.json:
+        return _print_json(
+            {
+                "study": s.id,
+                "conditions": [{"name": c.name, "holds": c.holds, "margin": c.margin} for c in conditions],
+                "predictions": [{"name": p.name, "value": p.value} for p in predictions],
+            }
+        )
+    rows = [(c.name, {True: "met", False: "violated", None: "order only"}[c.holds], f"{c.margin:.3g}") for c in conditions]
+    _print_table("Conditions", ("condition", "", "margin (1 = just met)"), rows)
+    value = [(p.name, p.value if isinstance(p.value, str) else f"{p.value:.4g}") for p in predictions]
+    _print_table("Predictions", ("what", "value"), value)
+
+
+def figure(options: argparse.Namespace) -> None:
+    order = _order(options.name, options)
+    if not order.store.exists:
+        raise BadInput(f"nothing is stored in '{order.store.path}' yet; run first: {order.command}")
+    results = order.results()
+    print(order.draw(results, order.verdicts(results), options.format))
+
+
+def status(options: argparse.Namespace) -> None:
+    order = _order(options.dir, options)
+    manifest, counts = order.store.manifest, _counts(order)
+    if options.json:
+        return _print_json({"store": options.dir, **counts, "manifest": manifest})
+    print(f"{manifest['study']}/{manifest['figure']} at scale {manifest['scale']}, started {manifest['started']}")
+    print(", ".join(f"{name}: {count}" for name, count in counts.items()))
+    reasons = {entry["reason"] for entry in order.store.entries().values() if entry["reason"]}
+    for reason in sorted(reasons):
+        print(f"  failed because: {reason}")
+    print(f"to repeat or resume: {manifest['command']}")
+
+
+def verify(options: argparse.Namespace) -> int:
+    order = _order(options.dir, options)
+    problems = order.store.problems()
+    for problem in problems:
+        print(problem)
+    print("whole" if not problems else f"{len(problems)} problems")
+    return int(bool(problems))
+
+
+def export(options: argparse.Namespace) -> None:
+    order = _order(options.dir, options)
+    results = order.results()
+    path = Path(options.to)
+    try:
+        if path.suffix == ".nc":
+            results.to_netcdf(path)
+        elif path.suffix == ".parquet":
+            scalars = results[[name for name in results.data_vars if set(results[name].dims) <= set(order.sweep.dims)]]
+            scalars.to_dataframe().reset_index().to_parquet(path)
+        else:
+            raise BadInput(f"can export to .nc (netCDF) or .parquet, not to '{path.name}'.")
+    except (ImportError, ValueError) as error:
+        if isinstance(error, BadInput):
+            raise
+        raise BadInput(f"cannot export to '{path.name}': {error}; install lemmata[export].") from None
+    except OSError as error:
+        raise BadInput(f"cannot write '{path}': {error.strerror}.") from None
+    print(path)
+
+
+def cite(options: argparse.Namespace) -> None:
+    print(study(options.name).citation.strip())
+
+
+# Parts of commands -----------------------------------------------------------------------------------------------------
+
+
+def _order(name: str, options: argparse.Namespace) -> "Order":
+    from lemmata.lab.order import place_order
+
+    def given(option: str) -> Any:
+        return getattr(options, option, None)
+
+    out = given("out")
+    return place_order(name, given("scale"), _changes(given("set") or []), given("seeds"), Path(out) if out else None)
+
+
+def _changes(pairs: Iterable[str]) -> dict[str, str]:
+    changes = {}
+    for pair in pairs:
+        path, equals, value = pair.partition("=")
+        if not equals:
+            raise BadInput(f"--set takes PATH=VALUE, not '{pair}'.")
+        changes[path] = value
+    return changes
+
+
+def _carry_out(order: "Order", options: argparse.Namespace) -> "xr.Dataset":
+    """Run what is missing, with a progress bar on standard error."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    from lemmata.lab import missing
+    from lemmata.lab.pool import cache_compilations
+
+    cache_compilations()
+    to_do = len(missing(order.sweep, order.store))
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        name = f"{order.study.id}/{order.figure.id} ({order.scale})"
+        task = bar.add_task(name, total=len(order.sweep.cells), completed=len(order.sweep.cells) - to_do)
+        return order.run(min(_workers(options), max(to_do, 1)), lambda cells: bar.advance(task, cells))
+
+
+def _workers(options: argparse.Namespace) -> int:
+    if options.workers is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if options.workers < 0:
+        raise BadInput(f"--workers takes a number of processes, or 0 for none but this one, not {options.workers}.")
+    return options.workers
+
+
+def _counts(order: "Order") -> dict[str, int]:
+    entries = order.store.entries()
+    found = [entries[cell.id]["status"] for cell in order.sweep.cells if cell.id in entries]
+    return {
+        "cells": len(order.sweep.cells),
+        "done": sum(state != "failed" for state in found),
+        "failed": sum(state == "failed" for state in found),
+        "diverged": sum(state == "diverged" for state in found),
+        "capped": sum(state == "capped" for state in found),
+    }
+
+
+def _title_page(s: Study) -> dict[str, Any]:
+    return {
+        "id": s.id,
+        "title": s.title,
+        "figures": [{"id": id, "title": title} for id, title in s.figures.items()],
+        "claims": [{"id": id, "statement": statement} for id, statement in s.claims.items()],
+    }
+
+
+def _plain_verdict(v: "Verdict") -> dict[str, Any]:
+    return {
+        "id": v.id,
+        "statement": v.statement,
+        "verdict": v.verdict,
+        "predicted": v.predicted,
+        "measured": v.measured.value,
+        "interval": [v.measured.low, v.measured.high],
+        "seeds": v.measured.count,
+        "tolerance": list(v.tolerance),
+        "conditions": [{"name": c.name, "holds": c.holds, "margin": c.margin} for c in v.conditions],
+        "note": v.note,
+    }
+
+
+def _print_verdicts(verdicts: "list[Verdict]") -> None:
+    rows = [(v.id, v.verdict, v.predicted, _interval(v), f"{v.tolerance[0]:g} to {v.tolerance[1]:g}", v.note) for v in verdicts]
+    _print_table("Verdicts", ("claim", "verdict", "predicted", "measured [interval]", "holds within", "note"), rows)
+
+
+def _interval(v: "Verdict") -> str:
+    return f"{v.measured.value:.3g} [{v.measured.low:.3g}, {v.measured.high:.3g}]" if v.measured.exists else "none"
+
+
+def _print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*head, title=title, title_justify="left")
+    colours = {"holds": "green", "fails": "red", "inconclusive": "yellow", "met": "green", "violated": "red"}
+    for row in rows:
+        table.add_row(*(f"[{colours[text]}]{text}[/]" if text in colours else text for text in row))
+    Console().print(table)
+
+
+def _print_json(content: dict[str, Any]) -> None:
+    def finite(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: finite(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [finite(item) for item in value]
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    print(json.dumps(finite(content), indent=2))
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence, like every other error of the lab."""
+
+    def error(self, message: str) -> Any:
+        print(f"lemmata: {message} (see '{self.prog} --help').", file=sys.stderr)
+        sys.exit(2)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="lemmata", description="A laboratory for theorems about how attention models train.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
+
+    def command(name: str, function: Any, help: str, **positional: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=help, description=help)
+        sub.set_defaults(command=function)
+        for word, meaning in positional.items():
+            sub.add_argument(word, help=meaning)
+        return sub
+
+    def running(sub: argparse.ArgumentParser, scale: str | None) -> None:
+        sub.add_argument("--scale", default=scale, help="smoke (seconds), quick (minutes, the default) or paper")
+        sub.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="change a field; may be repeated")
+        sub.add_argument("--seeds", type=int, help="how many seeds")
+        sub.add_argument("--workers", type=int, help="worker processes (default: one a core; 0: none but this one)")
+        sub.add_argument("--out", help="folder of the results (default: runs/STUDY/FIGURE/SCALE)")
+        sub.add_argument("--json", action="store_true", help="one JSON object on standard output")
+        sub.add_argument("--strict", action="store_true", help="exit code 1 if a cell or a claim failed")
+
+    command("list", list_studies, "Studies, figures, claims").add_argument("--json", action="store_true")
+    command("show", show, "What a study or figure says, its notation, decisions and cost", name="STUDY or STUDY/FIGURE")
+    running(command("run", run, "Run a figure, or a sweep file; resumes by itself", name="STUDY/FIGURE, FILE.toml or DIR"), None)
+    running(command("check", check, "Run what is missing and judge the claims", name="STUDY or STUDY/CLAIM"), "quick")
+    sub = command("predict", predict, "Conditions with margins and predictions, without training", name="STUDY")
+    sub.add_argument("--set", action="append", default=[], metavar="PATH=VALUE")
+    sub.add_argument("--json", action="store_true")
+    sub = command("figure", figure, "Draw again from stored results", name="STUDY/FIGURE or DIR")
+    sub.add_argument("--format", choices=("png", "pdf", "svg"), default="png")
+    sub.add_argument("--scale")
+    sub.add_argument("--out")
+    command("status", status, "What a store holds", dir="DIR").add_argument("--json", action="store_true")
+    command("verify", verify, "Is a store whole", dir="DIR")
+    sub = command("export", export, "Results as netCDF or parquet", dir="DIR")
+    sub.add_argument("--to", required=True, metavar="FILE.nc|FILE.parquet")
+    command("cite", cite, "BibTeX of the paper", name="STUDY")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Pictures of results: they see Datasets and verdicts, nothing else."""
