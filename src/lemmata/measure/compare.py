@@ -76,6 +76,42 @@ def more_seeds(estimate: Estimate, tolerance: tuple[float, float], seeds: int) -
     return max(ceil(seeds * needed * (1 - 1e-12)) - seeds, 1) if isfinite(needed) else None
 
 
+def together(verdicts: Sequence[Verdict], rate: float = 0.05) -> list[Verdict]:
+    """The verdicts of claims that are judged together, with the false discovery rate kept at `rate`.
+
+    A decided verdict is a discovery. Each has a p-value: the confidence at which its interval would just touch the end
+    of the tolerance that it must stay clear of. Benjamini and Hochberg's rule says how many of the smallest p-values
+    may stand; the others become inconclusive, and their note says that they were decided only when taken alone.
+    One claim alone, or all claims decided, changes nothing.
+    """
+    chances = [chance(v.measured, v.tolerance) if v.verdict != "inconclusive" else 1.0 for v in verdicts]
+    count, ordered = len(verdicts), sorted(chances)
+    standing = max((k for k in range(1, count + 1) if ordered[k - 1] <= rate * k / count), default=0)
+    bar = ordered[standing - 1] if standing else -1.0
+    return [
+        v if p <= bar or v.verdict == "inconclusive" else _withdrawn(v, count)
+        for v, p in zip(verdicts, chances)
+    ]
+
+
+def chance(estimate: Estimate, tolerance: tuple[float, float]) -> float:
+    """The p-value of a verdict: how often an interval would clear the tolerance's end by this much if truth lay on it.
+
+    Two-sided, so that an interval at 95 % that just touches the end has 0.05. On each side of the value the error is
+    taken as a t (or normal) distribution that has the end of the interval where it is.
+    """
+    from scipy.special import stdtr, stdtrit  # not at the top: listing the studies imports this module
+
+    quantile = float(stdtrit(estimate.freedom, (1 + estimate.level) / 2))
+    scores = [quantile * room / half if half > 0 else inf for half, room in _sides(estimate, tolerance)]
+    return float(2 * stdtr(estimate.freedom, -min(scores, default=inf)))
+
+
+def _withdrawn(verdict: Verdict, count: int) -> Verdict:
+    said = f"It {verdict.verdict} when taken alone, but not clearly enough among the {count} claims judged together."
+    return replace(verdict, verdict="inconclusive", note=" ".join(filter(None, (verdict.note, said))))
+
+
 def _sides(estimate: Estimate, tolerance: tuple[float, float]) -> list[tuple[float, float]]:
     """For each end of the interval that matters: its distance from the value, and the distance it has room for."""
     low, high = tolerance
