@@ -1,6 +1,7 @@
 """From an estimate and a tolerance to a verdict, alone and among the other claims of a study."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import ceil, inf, isfinite
 from typing import Literal
 
@@ -88,10 +89,8 @@ def together(verdicts: Sequence[Verdict], rate: float = 0.05) -> list[Verdict]:
     count, ordered = len(verdicts), sorted(chances)
     standing = max((k for k in range(1, count + 1) if ordered[k - 1] <= rate * k / count), default=0)
     bar = ordered[standing - 1] if standing else -1.0
-    return [
-        v if p <= bar or v.verdict == "inconclusive" else _withdrawn(v, count)
-        for v, p in zip(verdicts, chances)
-    ]
+    pairs = zip(verdicts, chances, strict=True)
+    return [v if p <= bar or v.verdict == "inconclusive" else _withdrawn(v, count) for v, p in pairs]
 
 
 def chance(estimate: Estimate, tolerance: tuple[float, float]) -> float:
