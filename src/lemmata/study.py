@@ -13,7 +13,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lemmata.errors import BadInput, unknown
-from lemmata.measure.compare import Condition, Verdict, decide
+from lemmata.measure.compare import Condition, Verdict, decide, more_seeds, together
 from lemmata.measure.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -78,7 +78,13 @@ class Claim:
     conditions: "Callable[[xr.Dataset], list[Condition]]" = lambda results: []
 
     def judge(self, statement: str, results: "xr.Dataset") -> Verdict:
-        estimate = self.measure(results)
+        """The verdict on these results. What they lack makes it inconclusive, in one sentence, never an error."""
+        try:
+            estimate, conditions = self.measure(results), tuple(self.conditions(results))
+        except (LookupError, ValueError, AttributeError, ArithmeticError) as lack:
+            said = lack.args[0] if lack.args else type(lack).__name__
+            estimate, conditions = Estimate.absent(f"these results do not hold what the claim needs: {said}"), ()
+        seeds = results.sizes.get("seed", 1)
         return Verdict(
             id=self.id,
             statement=statement,
@@ -86,8 +92,9 @@ class Claim:
             predicted=self.predicted,
             measured=estimate,
             tolerance=self.tolerance,
-            conditions=tuple(self.conditions(results)),
+            conditions=conditions,
             note=estimate.note,
+            more_seeds=more_seeds(estimate, self.tolerance, seeds),
         )
 
 
@@ -125,11 +132,12 @@ class Study:
         """The conditions of the theorems at a trial, with margins, and what they predict for it."""
         return _room(self, "claims").predict(trial)
 
-    def check(self, results: "xr.Dataset", only: str | None = None) -> list[Verdict]:
-        """A verdict for every claim that bears on these results."""
-        figure = results.attrs.get("figure")
+    def check(self, *results: "xr.Dataset", only: str | None = None) -> list[Verdict]:
+        """A verdict for every claim that bears on these results, with the false discovery rate of all controlled."""
+        figures = {one.attrs.get("figure"): one for one in results}
         claims = [self.claim(id) for id in self.claims if only in (None, id)]
-        return [claim.judge(self.claims[claim.id], results) for claim in claims if claim.figure == figure]
+        judged = [c.judge(self.claims[c.id], figures[c.figure]) for c in claims if c.figure in figures]
+        return together(judged)
 
 
 @cache

@@ -1,0 +1,105 @@
+"""Binomial regression: maximum likelihood for success counts, and intervals by profile likelihood.
+
+The success probability at linear predictor `eta = offset + X beta` is `(1 - lapse) F(eta)`, where `F` is the inverse
+of the link and `lapse` the share of runs that fail whatever the setting. Perfectly separated data need no special
+care: the likelihood then has a supremum instead of a maximum, reached as the slope goes to infinity, and profiles of a
+location are finite all the same.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.special import erf, expit, ndtri
+
+Link = Literal["logit", "probit", "cloglog"]
+
+FAR = 30.0  # a linear predictor beyond this is success or failure for certain
+LAPSES = np.array([0.0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2])  # where a lapse rate is looked for
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Success counts at grid points: `successes[i]` out of `trials[i]` runs."""
+
+    successes: np.ndarray
+    trials: np.ndarray
+
+    @property
+    def mixed(self) -> bool:
+        """Some runs succeeded and some did not."""
+        return bool(0 < self.successes.sum() < self.trials.sum())
+
+
+def counted(success: np.ndarray, *places: np.ndarray) -> tuple[Counts, list[np.ndarray]]:
+    """Runs (0 or 1 each) gathered to counts at their distinct places."""
+    distinct, which = np.unique(np.stack(places, 1), axis=0, return_inverse=True)
+    which = which.ravel()
+    trials = np.bincount(which, minlength=len(distinct)).astype(float)
+    successes = np.bincount(which, weights=success, minlength=len(distinct))
+    return Counts(successes, trials), list(distinct.T)
+
+
+def likelihood(
+    counts: Counts, design: np.ndarray, offset: float = 0.0, link: Link = "logit", lapse: float | None = 0.0
+) -> tuple[np.ndarray, float]:
+    """The coefficients of greatest likelihood and their log-likelihood. A lapse rate of None is fitted too."""
+    if lapse is None:
+        fits = [likelihood(counts, design, offset, link, rate) for rate in LAPSES]
+        return max(fits, key=lambda fit: fit[1])
+    beta = np.zeros(design.shape[1])
+    value = _log_likelihood(counts, design @ beta + offset, link, lapse)
+    for _ in range(60):
+        step = _scoring_step(counts, design, design @ beta + offset, link, lapse)
+        length = 1.0
+        while length > 1e-6:
+            trial = beta + length * step
+            new = _log_likelihood(counts, design @ trial + offset, link, lapse)
+            if new >= value:
+                break
+            length /= 2
+        else:
+            break
+        gained, beta, value = new - value, trial, new
+        if gained < 1e-7:
+            break
+    return beta, value
+
+
+def quantile(link: Link, probability: float) -> float:
+    """The linear predictor at which success has this probability."""
+    if link == "logit":
+        return float(np.log(probability / (1 - probability)))
+    return float(ndtri(probability)) if link == "probit" else float(np.log(-np.log1p(-probability)))
+
+
+def _mean(eta: np.ndarray, link: Link) -> tuple[np.ndarray, np.ndarray]:
+    """The inverse link and its derivative."""
+    if link == "logit":
+        p = expit(eta)
+        return p, p * (1 - p)
+    if link == "probit":
+        return 0.5 * (1 + erf(eta / np.sqrt(2))), np.exp(-(eta**2) / 2) / np.sqrt(2 * np.pi)
+    rate = np.exp(np.minimum(eta, 5.0))
+    return -np.expm1(-rate), rate * np.exp(-rate)
+
+
+def _probability(eta: np.ndarray, link: Link, lapse: float) -> tuple[np.ndarray, np.ndarray]:
+    p, slope = _mean(np.clip(eta, -FAR, FAR), link)
+    return np.clip((1 - lapse) * p, 1e-13, 1 - 1e-13), (1 - lapse) * slope
+
+
+def _log_likelihood(counts: Counts, eta: np.ndarray, link: Link, lapse: float) -> float:
+    p, _ = _probability(eta, link, lapse)
+    return float(counts.successes @ np.log(p) + (counts.trials - counts.successes) @ np.log1p(-p))
+
+
+def _scoring_step(
+    counts: Counts, design: np.ndarray, eta: np.ndarray, link: Link, lapse: float
+) -> np.ndarray:
+    p, slope = _probability(eta, link, lapse)
+    spread = p * (1 - p)
+    score = design.T @ ((counts.successes - counts.trials * p) * slope / spread)
+    information = (design.T * (counts.trials * slope**2 / spread)) @ design
+    ridge = 1e-9 * max(float(np.trace(information)), 1e-12)  # keeps separated data solvable
+    return np.linalg.solve(information + ridge * np.eye(len(information)), score)

@@ -1,0 +1,68 @@
+"""From a labelled array to the columns that a fit wants: one entry a run, missing runs left out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from lemmata.measure.estimate import needs
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The runs of a labelled array, one after another: the `values` and, by name, the coordinates of each."""
+
+    values: np.ndarray
+    by: dict[str, np.ndarray]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def columns(values: xr.DataArray, *names: str) -> Columns:
+    """The runs of an array that have a value, with the coordinates that a measure asks for.
+
+    A coordinate may be a dimension or derived from several (an SNR along norm and dimension). Dimensions that are
+    not asked for count as repetitions.
+    """
+    for name in names:
+        needs(name in values.coords, f"the results have no axis '{name}'.")
+    spread = xr.broadcast(values, *(values.coords[name] for name in names))
+    flat = np.asarray(spread[0].values, float).ravel()
+    known = np.isfinite(flat)
+    needs(known.any(), "no run has a value to measure (all records are missing or not finite).")
+    by = {}
+    for name, coordinate in zip(names, spread[1:], strict=True):
+        column = np.asarray(coordinate.transpose(*spread[0].dims).values).ravel()[known]
+        by[name] = column.astype(float) if np.issubdtype(column.dtype, np.number) else column
+    return Columns(flat[known], by)
+
+
+def logarithm(column: np.ndarray, name: str) -> np.ndarray:
+    """The natural logarithm of a column that has one."""
+    bad = int(np.sum(~(column > 0)))
+    needs(
+        not bad,
+        f"{bad} of {len(column)} values of {name} are not positive, and this law is read off logarithms.",
+    )
+    return np.log(column)
+
+
+def below(values: xr.DataArray, level: float) -> xr.DataArray:
+    """1 where a value is below the level, 0 where it is not, NaN where there is none.
+
+    A plain `values < level` would count missing runs as failures.
+    """
+    return (values < level).where(values.notnull()).astype(float)
+
+
+def above(values: xr.DataArray, level: float) -> xr.DataArray:
+    """1 where a value is above the level, 0 where it is not, NaN where there is none."""
+    return (values > level).where(values.notnull()).astype(float)
+
+
+def capped(results: xr.Dataset) -> xr.DataArray:
+    """Which runs of the results stopped at the step cap, so that their times are only lower bounds."""
+    from lemmata.descent import CAPPED
+
+    return results["status"] == CAPPED

@@ -1,0 +1,40 @@
+"""Intervals by profile likelihood: walk away from the best value until the likelihood has dropped too far."""
+
+from collections.abc import Callable
+from math import inf
+from typing import Any, cast
+
+from scipy.optimize import brentq
+from scipy.stats import chi2
+
+
+def profile_interval(
+    drop: Callable[[float], float], start: float, scale: float, mark: float, reach: float
+) -> tuple[float, float]:
+    """The values around `start` at which the profile log-likelihood has dropped by no more than `mark`.
+
+    `drop(value)` is how far it lies below its top. The search goes outward in growing steps of `scale`; an end
+    farther than `reach` is infinite.
+    """
+
+    def end(direction: int) -> float:
+        inner, step = 0.0, scale
+        while drop(start + direction * step) < mark:
+            inner, step = step, 2 * step
+            if step > reach:
+                return direction * inf
+        return root(
+            lambda v: drop(v) - mark, start + direction * inner, start + direction * step, 1e-4 * scale
+        )
+
+    return end(-1), end(1)
+
+
+def drop_at(level: float) -> float:
+    """The drop of the log-likelihood that marks the ends of an interval at this confidence (chi-square)."""
+    return float(chi2.ppf(level, 1)) / 2
+
+
+def root(function: Callable[[float], float], low: float, high: float, precision: float) -> float:
+    """Where a function changes its sign between two values."""
+    return float(cast(Any, brentq(function, low, high, xtol=precision)))

@@ -1,0 +1,115 @@
+"""Comparisons within seeds: differences and ratios of arms, gaps between curves, trends, orderings."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import exp
+
+import numpy as np
+import xarray as xr
+from scipy.stats import beta, t
+
+from lemmata.measure.columns import logarithm
+from lemmata.measure.estimate import Estimate, answering, needs
+from lemmata.measure.simple import mean, over_seeds
+
+
+@answering(Estimate.absent)
+def difference(first: xr.DataArray, second: xr.DataArray, level: float = 0.95) -> Estimate:
+    """The mean of `first - second`, seed by seed: a paired t interval, the seeds being the independent units."""
+    return mean(_aligned(first, second, lambda a, b: a - b), level)
+
+
+@answering(Estimate.absent)
+def ratio(first: xr.DataArray, second: xr.DataArray, level: float = 0.95) -> Estimate:
+    """The typical ratio `first / second`, seed by seed: geometric mean, paired t interval of the logarithms."""
+
+    def log_ratio(a: xr.DataArray, b: xr.DataArray) -> xr.DataArray:
+        both = a.notnull() & b.notnull()
+        logarithm(np.concatenate([a.values[both.values], b.values[both.values]]), "the compared quantities")
+        return xr.ufuncs.log(a / b)
+
+    return mean(_aligned(first, second, log_ratio), level).map(exp)
+
+
+@answering(Estimate.absent)
+def gap(first: xr.DataArray, second: xr.DataArray, over: str, level: float = 0.95) -> Estimate:
+    """The largest distance between two curves of the same seed, averaged over the seeds: 0 where curves are equal.
+
+    `over` names the dimension that the curves run along. To claim equality, give the largest gap that still counts as
+    equal as the upper end of the tolerance.
+    """
+    needs(over in first.dims and over in second.dims, f"the results have no axis '{over}'.")
+    apart = _aligned(first, second, lambda a, b: abs(a - b))
+    found = mean(apart.max(over), level)
+    return Estimate(
+        found.value, max(found.low, 0.0), found.high, found.count, level, found.note, found.freedom
+    )
+
+
+@answering(Estimate.absent)
+def trend(values: xr.DataArray, over: str, level: float = 0.95) -> Estimate:
+    """How steadily a quantity rises along an axis: Kendall's tau of each seed (1: always rises, -1: always falls),
+    averaged over the seeds.
+
+    Where all seeds agree entirely their spread says nothing; the interval then comes from the number of separate pairs
+    of grid values that were seen to agree (Clopper-Pearson).
+    """
+    needs(over in values.coords, f"the results have no axis '{over}'.")
+    (dim,) = values[over].dims
+    place = np.asarray(values[over].values, float)
+    needs(len(place) > 1, f"a trend needs at least two values of '{over}', and there is one.")
+    rows = values if "seed" in values.dims else values.expand_dims("seed")
+    rows = rows.mean([d for d in rows.dims if d not in ("seed", dim)]).transpose("seed", dim)
+    taus = np.array([_kendall(place, row) for row in np.asarray(rows.values, float)])
+    taus = taus[np.isfinite(taus)]
+    needs(len(taus), "no seed has two values to compare.")
+    if len(taus) > 1 and np.ptp(taus) > 0:
+        found = mean(taus, level)
+        return Estimate(
+            found.value, max(found.low, -1.0), min(found.high, 1.0), found.count, level, "", found.freedom
+        )
+    pairs = len(taus) * (len(place) // 2)
+    agree = (1 + taus[0]) / 2 * pairs
+    miss = (1 - level) / 2
+    low = 2 * beta.ppf(miss, agree, pairs - agree + 1) - 1 if agree > 0 else -1.0
+    high = 2 * beta.ppf(1 - miss, agree + 1, pairs - agree) - 1 if agree < pairs else 1.0
+    note = f"All {len(taus)} seeds agree; the interval counts {pairs} separate pairs of grid values."
+    return Estimate(float(taus[0]), float(low), float(high), len(taus), level, note)
+
+
+@answering(Estimate.absent)
+def ordering(arms: Sequence[xr.DataArray], level: float = 0.95) -> Estimate:
+    """The smallest step from one arm to the next in the claimed order (each above the one before), seed by seed.
+
+    Above 0: all arms are in order. The lower end is the lowest of the steps' own lower ends, which needs no correction
+    for their number; the upper end is corrected (Bonferroni).
+    """
+    needs(len(arms) > 1, "an ordering needs at least two arms.")
+    steps = [over_seeds(_aligned(b, a, lambda x, y: x - y)) for a, b in pairwise(arms)]
+    steps = [s[np.isfinite(s)] for s in steps]
+    needs(all(len(s) > 1 for s in steps), "an ordering needs at least two seeds that ran every arm.")
+    miss = (1 - level) / 2
+    error = [float(s.std(ddof=1) / np.sqrt(len(s))) for s in steps]
+    low = min(s.mean() - t.ppf(1 - miss, len(s) - 1) * e for s, e in zip(steps, error, strict=True))
+    high = min(
+        s.mean() + t.ppf(1 - miss / len(steps), len(s) - 1) * e for s, e in zip(steps, error, strict=True)
+    )
+    seeds = min(len(s) for s in steps)
+    return Estimate(float(min(s.mean() for s in steps)), float(low), float(high), seeds, level, "", seeds - 1)
+
+
+def _aligned(first: xr.DataArray, second: xr.DataArray, combine) -> xr.DataArray:
+    """Two arms combined where both have a value; leftover labels that differ between the arms are dropped."""
+    a, b = (arm.drop_vars([n for n, c in arm.coords.items() if not c.dims]) for arm in (first, second))
+    a, b = xr.align(a, b, join="inner")
+    needs(
+        a.size and bool((a.notnull() & b.notnull()).any()), "the two arms have no run in common to compare."
+    )
+    return combine(a, b)
+
+
+def _kendall(place: np.ndarray, row: np.ndarray) -> float:
+    known = np.isfinite(row)
+    x, y = place[known], row[known]
+    i, j = np.triu_indices(len(x), 1)
+    return float(np.mean(np.sign(x[j] - x[i]) * np.sign(y[j] - y[i]))) if len(i) else np.nan
