@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
     order = _order(options.name, options)
     order.sweep.cells  # noqa: B018  (built now, so that bad input shows before anything is written)
     results = _carry_out(order, options)
-    verdicts = order.verdicts(results)
+    verdicts = order.study.check(results)
     picture = None if order.axes else order.draw(results, verdicts)
     counts = _counts(order)
     report = {
@@ -114,10 +114,9 @@ def check(options: argparse.Namespace) -> int:
     study_id, _, claim_id = options.name.partition("/")
     s = study(study_id)
     chosen = [s.claim(claim_id)] if claim_id else [s.claim(id) for id in s.claims]
-    verdicts: list[Verdict] = []
-    for figure_id in dict.fromkeys(claim.figure for claim in chosen):
-        order = _order(f"{s.id}/{figure_id}", options)
-        verdicts += order.verdicts(_carry_out(order, options), claim_id or None)
+    figures = dict.fromkeys(claim.figure for claim in chosen)
+    results = [_carry_out(_order(f"{s.id}/{id}", options), options) for id in figures]
+    verdicts = s.check(*results, only=claim_id or None)
     if options.json:
         _print_json({"study": s.id, "scale": options.scale, "claims": [_plain_verdict(v) for v in verdicts]})
     else:
@@ -152,7 +151,7 @@ def figure(options: argparse.Namespace) -> None:
     if not order.store.exists:
         raise BadInput(f"nothing is stored in '{order.store.path}' yet; run first: {order.command}")
     results = order.results()
-    print(order.draw(results, order.verdicts(results), options.format))
+    print(order.draw(results, order.study.check(results), options.format))
 
 
 def status(options: argparse.Namespace) -> None:
@@ -329,11 +328,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="lemmata", description="A laboratory for theorems about how attention models train.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
 
-    def command(name: str, function: Any, help: str, **positional: str) -> argparse.ArgumentParser:
-        sub = commands.add_parser(name, help=help, description=help)
+    def command(word: str, function: Any, help: str, /, **positional: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(word, help=help, description=help)
         sub.set_defaults(command=function)
-        for word, meaning in positional.items():
-            sub.add_argument(word, help=meaning)
+        for argument, meaning in positional.items():
+            sub.add_argument(argument, help=meaning)
         return sub
 
     def running(sub: argparse.ArgumentParser, scale: str | None) -> None:

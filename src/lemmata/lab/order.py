@@ -110,9 +110,6 @@ class Order:
         loaded.attrs |= {"study": self.study.id, "figure": self.figure.id, "scale": self.scale}
         return self.figure.complete(loaded)
 
-    def verdicts(self, results: xr.Dataset, only: str | None = None) -> list[Verdict]:
-        return self.study.check(results, only)
-
     def draw(self, results: xr.Dataset, verdicts: list[Verdict], format: str = "png") -> Path:
         """The picture, beside the results."""
         import matplotlib
