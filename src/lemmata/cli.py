@@ -281,13 +281,28 @@ def _plain_verdict(v: "Verdict") -> dict[str, Any]:
         "seeds": v.measured.count,
         "tolerance": list(v.tolerance),
         "conditions": [{"name": c.name, "holds": c.holds, "margin": c.margin} for c in v.conditions],
+        "sentence": v.sentence,
+        "more_seeds": v.more_seeds,
         "note": v.note,
     }
 
 
 def _print_verdicts(verdicts: "list[Verdict]") -> None:
-    rows = [(v.id, v.verdict, v.predicted, _interval(v), f"{v.tolerance[0]:g} to {v.tolerance[1]:g}", v.note) for v in verdicts]
-    _print_table("Verdicts", ("claim", "verdict", "predicted", "measured [interval]", "holds within", "note"), rows)
+    rows = [(v.id, v.verdict, _interval(v), f"{v.tolerance[0]:g} to {v.tolerance[1]:g}") for v in verdicts]
+    _print_table("Verdicts", ("claim", "verdict", "measured [interval]", "holds within"), rows)
+    for v in verdicts:
+        more = f" About {v.more_seeds} more seeds would decide." if v.more_seeds else ""
+        print(f"{v.id}: {v.statement}. Predicted: {v.predicted}. {v.note}{more}".rstrip())
+    _print_violations(verdicts)
+
+
+def _print_violations(verdicts: "list[Verdict]") -> None:
+    """The conditions of the theorems that were not met where the verdicts were measured, once each."""
+    missed = {c.name: c for v in verdicts for c in v.conditions if c.holds is False}
+    if missed:
+        print("The theorems' own conditions that these settings violate (hidden constants taken as 1):")
+    for c in missed.values():
+        print(f"  {c.name}: by a factor {1 / c.margin:.3g}")
 
 
 def _interval(v: "Verdict") -> str:

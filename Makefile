@@ -1,0 +1,37 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-slow lint bench clean
+
+demo: $(VENV)/.installed
+	$(BIN)/lemmata run benign-overfitting/fig1 --scale quick
+
+test: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n 2 -m "not slow" -q
+
+test-slow: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n 2 -m slow -q
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+bench: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) runs
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/.installed-%: pyproject.toml $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[$*]"
+	touch $@ $(VENV)/.installed

@@ -1,0 +1,223 @@
+"""Four simulators of the same training: three exact ones that agree to rounding, one approximation that is one."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lemmata.descent import Descent, train
+from lemmata.studies.benign_overfitting.data import Data, draw, feature_index, gather, scatter
+from lemmata.studies.benign_overfitting.network import Network, look, output
+from lemmata.studies.benign_overfitting.simulators import (
+    Grams,
+    Rows,
+    coefficients,
+    draw_explicit,
+    drive,
+    explicit_instance,
+    wishart_instance,
+)
+from lemmata.studies.benign_overfitting.trials import BenignOverfitting
+from lemmata.trial import put, random_key
+
+INSTANCES = [
+    (2, True, True),
+    (5, True, False),
+    (7, False, False),
+    (20, False, True),
+]
+
+
+def trial(samples=5, orthogonal=True, balanced=True, simulator="row", **more):
+    return BenignOverfitting(
+        data=Data(
+            signal_norm=6.0,
+            weak_noise=0.2,
+            noise_ratio=5.0,
+            samples=samples,
+            tokens=3,
+            dim=70,
+            orthogonal_noise=orthogonal,
+            balanced_labels=balanced,
+        ),
+        network=Network(key_dim=30, value_dim=6, init_divisor=2.0),
+        descent=Descent(steps=300, target_loss=1e-5, logs=8),
+        simulator=simulator,
+        precision="float64",
+        test_points=10,
+        **more,
+    )
+
+
+@pytest.mark.parametrize(("samples", "orthogonal", "balanced"), INSTANCES)
+def test_row_and_gram_forms_follow_direct_descent_to_rounding(samples, orthogonal, balanced):
+    direct = train(trial(samples, orthogonal, balanced, "direct"), 1)
+    assert direct["steps"] == 300
+    for simulator in ("row", "gram"):
+        reduced = train(trial(samples, orthogonal, balanced, simulator), 1)
+        for name in direct:
+            np.testing.assert_allclose(reduced[name], direct[name], rtol=1e-9, atol=1e-12, err_msg=f"{simulator} {name}")
+
+
+def test_leading_order_is_close_early_and_not_exact():
+    exact, leading = (train(trial(5, simulator=s), 1)["train_loss_curve"] for s in ("row", "leading-order"))
+    off = np.abs(leading / exact - 1)
+    assert off[2] < 0.01
+    assert off[-1] > 1e-6
+
+
+def test_a_basis_of_the_rows_changes_nothing():
+    """With a key dimension above 2P the rows are kept in a basis of their span, with one below they are kept as they are."""
+    for key_dim in (20, 60):
+        small = put(put(trial(5), "network.key_dim", key_dim), "descent.steps", 50)
+        direct = put(small, "simulator", "direct")
+        np.testing.assert_allclose(train(small, 2)["test_loss"], train(direct, 2)["test_loss"], rtol=1e-10)
+
+
+def test_gather_and_scatter_are_transposes():
+    data = Data(samples=4, tokens=3, dim=10, balanced_labels=False)
+    rows, labels = draw(data, jax.random.key(3), 4, "float64")
+    tokens = jax.random.normal(jax.random.key(4), (4, 3, 10))
+    assert jnp.vdot(gather(rows, labels), tokens) == pytest.approx(float(jnp.vdot(rows, scatter(tokens, labels))))
+    np.testing.assert_array_equal(gather(rows, labels), rows[feature_index(labels, 3)])
+
+
+def test_a_larger_training_set_begins_with_the_smaller_one():
+    data = Data(samples=4, tokens=3, dim=10)
+    few, many = (draw(data, jax.random.key(0), n, "float64").rows for n in (4, 9))
+    np.testing.assert_array_equal(few, many[: few.shape[0]])
+
+
+def test_orthogonal_noise_is_orthogonal_to_the_signals():
+    rows, _ = draw(Data(samples=4, tokens=3, dim=10, orthogonal_noise=True), jax.random.key(0), 4, "float64")
+    gram = np.asarray(rows @ rows.T)
+    assert np.abs(gram[:2, 2:]).max() == 0
+
+
+def test_gradients_are_those_of_lemma_b1():
+    """(1/NM) sum_n y l' sum_i x_i (V^T J_i) X W_K and its companions, against automatic differentiation."""
+    t = trial(4, False, simulator="direct")
+    drawn = draw_explicit(t.data, t.network, 3, jax.random.key(5), "float64")
+    tokens, labels, w = gather(*drawn.train), drawn.train.labels, drawn.weights
+
+    def loss(query, key, value):
+        return jnp.mean(jax.nn.softplus(-labels * output(*look(w._replace(query=query, key=key, value=value), tokens))))
+
+    by_autodiff = jax.grad(loss, (0, 1, 2))(w.query, w.key, w.value)
+    push = drive(Rows.begin(explicit_instance(drawn)).view(), labels)
+    by_hand = (
+        -jnp.einsum("nid,nij,nje,eh->dh", tokens, push.centred, tokens, w.key),
+        -jnp.einsum("njd,nij,nie,eh->dh", tokens, push.centred, tokens, w.query),
+        -jnp.einsum("njd,nj,v->dv", tokens, push.attended, w.readout),
+    )
+    for hand, auto in zip(by_hand, by_autodiff, strict=True):
+        np.testing.assert_allclose(hand, auto, rtol=1e-10, atol=1e-14)
+
+
+def test_printed_coefficients_are_entries_of_alpha_and_beta():
+    """Eqs 181, 182, 185, 190 and the lost beta_++ = alpha_++, entry by entry on a small instance."""
+    t = trial(5)
+    start = explicit_instance(draw_explicit(t.data, t.network, 3, jax.random.key(1), "float64"))
+    view = Rows.begin(start).view()
+    push = drive(view, start.labels)
+    alpha, beta, _ = coefficients(start, jnp.asarray(0.1), push)
+    phi = jax.nn.softmax(view.logits, axis=-1)
+    centred = phi * (view.values[:, None, :] - jnp.einsum("nij,nj->ni", phi, view.values)[:, :, None])
+    slope = jax.nn.sigmoid(-start.labels * output(view.logits, view.values))
+    n, m, mu2 = 5, 3, 6.0**2
+    plus = np.nonzero(start.labels > 0)[0]
+    front = 0.1 / (n * m)
+    assert alpha[0, 0] == pytest.approx(float(front * mu2 * sum(slope[i] * centred[i, 0, 0] for i in plus)))
+    assert beta[0, 0] == pytest.approx(float(alpha[0, 0]))
+    row = feature_index(start.labels, m)
+    for i in plus:
+        assert alpha[0, row[i, 1]] == pytest.approx(float(front * mu2 * slope[i] * centred[i, 0, 1]))
+        assert beta[0, row[i, 1]] == pytest.approx(float(front * mu2 * slope[i] * centred[i, 1, 0]))
+    noise = row[1, 2]
+    expected = front * sum(
+        slope[i] * sum(start.gram[noise, row[i, token]] * centred[i, token, 0] for token in (1, 2)) for i in plus
+    )
+    assert alpha[noise, 0] == pytest.approx(float(expected))
+
+
+def test_rows_of_alpha_sum_to_zero():
+    """F.12: the rows of the softmax Jacobian do, so those of alpha do."""
+    t = trial(5, False)
+    start = explicit_instance(draw_explicit(t.data, t.network, 3, jax.random.key(2), "float64"))
+    alpha, beta, _ = coefficients(start, jnp.asarray(0.1), drive(Rows.begin(start).view(), start.labels))
+    assert np.abs(np.asarray(alpha).sum(1)).max() < 1e-14 * np.abs(alpha).max() * 100
+    assert np.abs(np.asarray(beta).sum(1)).max() > 1e-6 * np.abs(beta).max()
+
+
+def gaussian(key_dim, dim, simulator="row", sampling="explicit"):
+    base = trial(3, False, True, simulator, sampling=sampling)
+    return put(put(put(put(base, "network.init", "gaussian"), "network.key_dim", key_dim), "data.dim", dim), "network.std_qk", 0.1)
+
+
+def test_wishart_start_has_the_law_of_the_explicit_start():
+    """Means and spreads of what the reduced forms start from, over many draws; 5 standard errors."""
+    t = gaussian(40, 60)
+    draws = 400
+
+    def summary(instance):
+        logits = jnp.einsum("nih,njh->nij", gather(instance.query, instance.labels), gather(instance.key, instance.labels))
+        return jnp.stack(
+            [
+                instance.gram[2, 2],
+                instance.gram[2, 5] ** 2,
+                instance.gram[0, 3] ** 2,
+                logits[0, 0, 1] ** 2,
+                logits[1, 1, 2] ** 2,
+                jnp.sum(instance.query[3] ** 2),
+                jnp.sum(instance.query[3] * instance.query[0]) ** 2,
+                instance.value[2] ** 2,
+                instance.fresh.cross[1, 4] ** 2,
+                instance.fresh.logits[0, 1, 2] ** 2,
+                instance.fresh.logits[1, 0, 1] ** 2,
+                instance.fresh.value[0] ** 2,
+                jnp.sum(instance.fresh.query[0] * instance.query[3]) ** 2,
+            ]
+        )
+
+    keys = jax.random.split(jax.random.key(0), draws)
+    args = (t.data, t.network, 4)
+    explicit = jax.lax.map(lambda k: summary(explicit_instance(draw_explicit(*args, k, "float64"))), keys)
+    in_law = jax.lax.map(lambda k: summary(wishart_instance(*args, k, "float64")), keys)
+    gap = np.asarray(explicit.mean(0) - in_law.mean(0))
+    error = np.sqrt(np.asarray(explicit.var(0) + in_law.var(0)) / draws)
+    assert np.abs(gap / error).max() < 5
+
+
+def test_a_key_dimension_of_1e12_is_simulated_alike_by_rows_and_grams():
+    base = put(gaussian(10**12, 10**16, sampling="wishart"), "data.weak_noise", 1e-8)
+    base = put(put(base, "data.signal_norm", 3.0), "network.std_qk", 1e-4)
+    by_rows, by_grams = (train(put(base, "simulator", s), 0) for s in ("row", "gram"))
+    np.testing.assert_allclose(by_grams["train_loss_curve"], by_rows["train_loss_curve"], rtol=1e-9)
+    np.testing.assert_allclose(by_grams["test_loss"], by_rows["test_loss"], rtol=1e-9)
+
+
+def test_a_float32_trial_holds_no_float64():
+    t = put(put(trial(3), "precision", "float32"), "descent.steps", 5)
+    for simulator in ("row", "gram", "leading-order", "direct"):
+        state = jax.eval_shape(put(t, "simulator", simulator).start, random_key(t, 0))
+        assert all(leaf.dtype != jnp.float64 for leaf in jax.tree.leaves(state)), simulator
+
+
+def test_passive_rows_move_nothing():
+    t = put(trial(4, simulator="gram"), "descent.steps", 20)
+    few, many = (train(put(t, "test_points", n), key=jax.random.key(1))["train_loss"] for n in (2, 10))
+    assert few == many
+
+
+def test_gram_identities_hold_after_many_steps():
+    t = trial(3)
+    key = jax.random.key(7)
+    start = t.instance(key)
+    rows, grams = Rows.begin(start), Grams.begin(start)
+    for _ in range(30):
+        push = drive(rows.view(), start.labels)
+        rows, grams = rows.step(jnp.asarray(0.1), push), grams.step(jnp.asarray(0.1), push)
+    p = start.gram.shape[0]
+    np.testing.assert_allclose(grams.qq[:p], rows.query @ rows.query.T, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(grams.kk[:p], rows.key @ rows.key.T, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(grams.kq[:p], grams.qk[:p].T, rtol=1e-9, atol=1e-12)

@@ -1,0 +1,65 @@
+"""Identity, random keys and fields of trials."""
+
+import jax
+import pytest
+
+from lemmata.errors import BadInput
+from lemmata.studies.benign_overfitting.figures import template
+from lemmata.sweep import Sweep, axis, buckets
+from lemmata.trial import get, identity, put, random_key
+
+
+def test_identity_depends_on_content_and_seed_only():
+    again = put(put(template(), "data.samples", 7), "data.samples", 10)
+    assert identity(again, 0) == identity(template(), 0)
+    assert identity(template(), 1) != identity(template(), 0)
+    assert identity(put(template(), "data.signal_norm", 51.0), 0) != identity(template(), 0)
+
+
+def test_paired_fields_share_the_random_key_and_others_do_not():
+    def bits(trial):
+        return jax.random.key_data(random_key(trial, 0)).tolist()
+
+    assert bits(put(template(), "simulator", "gram")) == bits(template())
+    assert bits(put(template(), "descent.learning_rate", 0.3)) == bits(template())
+    assert bits(put(template(), "data.signal_norm", 3.0)) != bits(template())
+
+
+def test_adding_an_axis_value_or_a_seed_moves_no_cell():
+    few = Sweep(template(), (axis("data.samples", (2, 4)),), (0, 1))
+    more = Sweep(template(), (axis("data.samples", (2, 3, 4)),), (0, 1, 2))
+    assert {c.id for c in few.cells} < {c.id for c in more.cells}
+
+
+def test_cells_are_bucketed_by_what_fixes_shapes():
+    sweep = Sweep(template(), (axis("data.samples", (2, 4)), axis("data.signal_norm", (1.0, 2.0, 3.0))), (0, 1))
+    assert sorted(len(bucket) for bucket in buckets(sweep.cells)) == [6, 6]
+
+
+@pytest.mark.parametrize(("text", "value"), [("25", 25.0), ("2.5e1", 25.0)])
+def test_text_is_parsed_to_the_type_of_the_field(text, value):
+    assert get(put(template(), "data.signal_norm", text), "data.signal_norm") == value
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "says"),
+    [
+        ("data.sample", "3", "did you mean 'data.samples'"),
+        ("data.samples", "2.5", "takes int"),
+        ("data.samples", "0", "at least one sample"),
+        ("data.dim", "-4", "must be 3 or more"),
+        ("data.signal_norm", "nan", "positive number"),
+        ("simulator", "grim", "takes row or gram or"),
+        ("data.orthogonal_noise", "perhaps", "takes bool"),
+    ],
+)
+def test_bad_values_are_refused_in_one_sentence(path, value, says):
+    with pytest.raises(BadInput, match=says) as error:
+        put(template(), path, value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("values", [(), (1.0, float("nan")), (1.0, 1.0)])
+def test_a_grid_must_be_finite_and_without_repeats(values):
+    with pytest.raises(BadInput, match="axis 'signal_norm'"):
+        axis("data.signal_norm", values)

@@ -1,0 +1,61 @@
+"""Small trials for tests of the lab itself, with answers that one can work out on paper."""
+
+import os
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from lemmata.trial import Computed, Descending, Precision, fixed
+
+
+class Decay(Descending):
+    """x <- (1 - rate) x from x = 1: below `target` after log(target)/log(1 - rate) steps; diverges for rate > 2."""
+
+    dims: ClassVar = {"pair": ("which",)}
+
+    rate: float = 0.5
+    target: float = 1e-3
+    cap: int = fixed(default=100)
+    precision: Precision = fixed(default="float64")
+
+    @property
+    def steps(self):
+        return self.cap
+
+    @property
+    def log_steps(self):
+        return (0, 1, 2, 5, 10, 50, 100)
+
+    def start(self, key):
+        return jnp.ones((), self.precision), jax.random.uniform(key, (), self.precision)
+
+    def step(self, state):
+        x = state[0] * (1 - self.rate)
+        return jnp.where(jnp.abs(x) > 1e6, jnp.nan, x), state[1]
+
+    def loss(self, state):
+        return jnp.abs(state[0])
+
+    def finished(self, state):
+        return self.loss(state) <= self.target
+
+    def watch(self, state):
+        return {"x": state[0]}
+
+    def record(self, state):
+        return {"x": state[0], "draw": state[1], "pair": jnp.stack([state[0], state[1]])}
+
+
+class Square(Computed):
+    """A plain function: the square of a number; raises for negative ones, kills its process where told to."""
+
+    value: float = 3.0
+    deadly: bool = fixed(default=False)
+
+    def compute(self, key):
+        if self.deadly:
+            os._exit(1)
+        if self.value < 0:
+            raise ValueError("negative")
+        return {"square": self.value**2}
