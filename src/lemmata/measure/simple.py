@@ -1,5 +1,6 @@
 """The two plainest measures: a fraction of runs, and a mean over runs."""
 
+from collections.abc import Callable
 from math import sqrt
 
 import numpy as np
@@ -40,6 +41,22 @@ def mean(values: xr.DataArray | np.ndarray, level: float = 0.95) -> Estimate:
     note = "" if half else "All seeds gave the same value."
     value = float(known.mean())
     return Estimate(value, value - half, value + half, runs, level, note, runs - 1)
+
+
+def jackknife(measure: Callable[[np.ndarray], float], seed: np.ndarray, level: float = 0.95) -> Estimate:
+    """A measure of all runs, its error by leaving out one seed at a time, with a t interval.
+
+    `measure(kept)` is the measure on the runs where `kept` is true. For runs of one seed that share their data, so that
+    only the seeds are independent.
+    """
+    seeds = np.unique(seed)
+    count = len(seeds)
+    needs(count > 1, "runs that share their data within a seed need at least two seeds.")
+    without = np.array([measure(seed != one) for one in seeds])
+    value = measure(np.ones(len(seed), bool))
+    error = sqrt((count - 1) / count * float(np.sum((without - without.mean()) ** 2)))
+    half = float(t.ppf((1 + level) / 2, count - 1)) * error
+    return Estimate(value, value - half, value + half, len(seed), level, "", count - 1)
 
 
 def over_seeds(values: xr.DataArray | np.ndarray) -> np.ndarray:
