@@ -27,7 +27,7 @@ class Condition:
 class Verdict:
     """What the lab has to say about one claim, and whether the theorem's own conditions were met.
 
-    `more_seeds` estimates how many more seeds would decide an inconclusive verdict; None where seeds would not, or
+    `seeds` is how many seeds the results hold; `more_seeds` estimates how many more seeds would decide an inconclusive verdict; None where seeds would not, or
     nobody can tell.
     """
 
@@ -39,6 +39,7 @@ class Verdict:
     tolerance: tuple[float, float]
     conditions: tuple[Condition, ...] = ()
     note: str = ""
+    seeds: int = 0
     more_seeds: int | None = None
 
     @property
@@ -62,7 +63,7 @@ def decide(estimate: Estimate, tolerance: tuple[float, float]) -> Outcome:
 
 
 def more_seeds(estimate: Estimate, tolerance: tuple[float, float], seeds: int) -> int | None:
-    """How many seeds on top of `seeds` would bring the interval to one side of the tolerance's nearest end.
+    """How many seeds on top of `seeds` would bring the interval clear of the tolerance's ends; None if nobody can tell.
 
     The half-width of an interval goes with one over the root of the number of seeds; the value is taken as it stands.
 
@@ -73,8 +74,8 @@ def more_seeds(estimate: Estimate, tolerance: tuple[float, float], seeds: int) -
         return 0
     if not estimate.exists or not (isfinite(estimate.low) and isfinite(estimate.high)):
         return None
-    needed = max((half / room) ** 2 if room > 0 else inf for half, room in _sides(estimate, tolerance))
-    return max(ceil(seeds * needed * (1 - 1e-12)) - seeds, 1) if isfinite(needed) else None
+    clearance = _clearance(estimate, tolerance)
+    return max(ceil(seeds * (clearance**-2 - 1) - 1e-9), 1) if clearance > 0 else None
 
 
 def together(verdicts: Sequence[Verdict], rate: float = 0.05) -> list[Verdict]:
@@ -90,7 +91,8 @@ def together(verdicts: Sequence[Verdict], rate: float = 0.05) -> list[Verdict]:
     standing = max((k for k in range(1, count + 1) if ordered[k - 1] <= rate * k / count), default=0)
     bar = ordered[standing - 1] if standing else -1.0
     pairs = zip(verdicts, chances, strict=True)
-    return [v if p <= bar or v.verdict == "inconclusive" else _withdrawn(v, count) for v, p in pairs]
+    needed = rate * (standing + 1) / count  # what one more discovery would have to reach
+    return [v if p <= bar or v.verdict == "inconclusive" else _withdrawn(v, count, needed) for v, p in pairs]
 
 
 def chance(estimate: Estimate, tolerance: tuple[float, float]) -> float:
@@ -101,14 +103,26 @@ def chance(estimate: Estimate, tolerance: tuple[float, float]) -> float:
     """
     from scipy.special import stdtr, stdtrit  # not at the top: listing the studies imports this module
 
-    quantile = float(stdtrit(estimate.freedom, (1 + estimate.level) / 2))
-    scores = [quantile * room / half if half > 0 else inf for half, room in _sides(estimate, tolerance)]
-    return float(2 * stdtr(estimate.freedom, -min(scores, default=inf)))
+    unit = float(stdtrit(estimate.freedom, (1 + estimate.level) / 2))
+    return float(2 * stdtr(estimate.freedom, -unit * _clearance(estimate, tolerance)))
 
 
-def _withdrawn(verdict: Verdict, count: int) -> Verdict:
+def _clearance(estimate: Estimate, tolerance: tuple[float, float]) -> float:
+    """The room up to the ends of the tolerance that matter, in half-widths of the interval: above 1, it is decided."""
+    return min((room / half if half > 0 else inf for half, room in _sides(estimate, tolerance)), default=inf)
+
+
+def _withdrawn(verdict: Verdict, count: int, needed: float) -> Verdict:
+    from scipy.special import stdtrit
+
+    estimate = verdict.measured
+    ask, have = (-float(stdtrit(estimate.freedom, p / 2)) for p in (needed, 1 - estimate.level))
+    more = (ask / have / _clearance(estimate, verdict.tolerance)) ** 2 - 1
     said = f"It {verdict.verdict} when taken alone, but not clearly enough among the {count} claims judged together."
-    return replace(verdict, verdict="inconclusive", note=" ".join(filter(None, (verdict.note, said))))
+    seeds = max(ceil(verdict.seeds * more), 1)
+    return replace(
+        verdict, verdict="inconclusive", more_seeds=seeds, note=" ".join(filter(None, (verdict.note, said)))
+    )
 
 
 def _sides(estimate: Estimate, tolerance: tuple[float, float]) -> list[tuple[float, float]]:
