@@ -6,7 +6,7 @@ Everything here is light: importing it, and listing all studies, touches neither
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import entry_points
@@ -133,10 +133,10 @@ class Study:
         """The conditions of the theorems at a trial, with margins, and what they predict for it."""
         return _room(self, "claims").predict(trial)
 
-    def check(self, results: "xr.Dataset | Sequence[xr.Dataset]", only: str | None = None) -> list[Verdict]:
+    def check(self, results: "xr.Dataset | list[xr.Dataset]", only: str | None = None) -> list[Verdict]:
         """A verdict for every claim that bears on these results (of one figure or several), judged together: the
         false discovery rate of all is controlled."""
-        several = results if isinstance(results, list | tuple) else [results]
+        several = results if isinstance(results, list) else [results]
         figures = {one.attrs.get("figure"): one for one in several}
         claims = [self.claim(id) for id in self.claims if only in (None, id)]
         judged = [c.judge(self.claims[c.id], figures[c.figure]) for c in claims if c.figure in figures]
