@@ -28,7 +28,9 @@ class Axis:
     def __post_init__(self):
         require(len(self.values) > 0, f"axis '{self.name}' has no values.")
         bad = [v for v in self.values if isinstance(v, float) and not math.isfinite(v)]
-        require(not bad, f"axis '{self.name}' holds {bad[0] if bad else ''}; every grid value must be finite.")
+        require(
+            not bad, f"axis '{self.name}' holds {bad[0] if bad else ''}; every grid value must be finite."
+        )
         require(len(set(self.values)) == len(self.values), f"axis '{self.name}' holds a value twice.")
 
     def apply(self, trial: Any, value: Any) -> Any:
@@ -37,7 +39,9 @@ class Axis:
 
 def axis(path: str, values: Iterable[Any], name: str | None = None) -> Axis:
     """An axis over one field; its name is the last word of the path."""
-    return Axis(name or path.rpartition(".")[2], tuple(v.item() if hasattr(v, "item") else v for v in values), path)
+    return Axis(
+        name or path.rpartition(".")[2], tuple(v.item() if hasattr(v, "item") else v for v in values), path
+    )
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A template trial, axes over it, and seeds. `keep` leaves out grid points that a figure does not need."""
+    """A template trial, axes over it, and seeds. `keep` leaves out places (grid values and seed) that a
+    figure does not need."""
 
     template: Trial
     axes: tuple[Axis, ...]
@@ -64,7 +69,9 @@ class Sweep:
 
     def __post_init__(self):
         names = [a.name for a in self.axes]
-        require(len(set(names)) == len(names), f"two axes of the sweep have the same name: {', '.join(names)}.")
+        require(
+            len(set(names)) == len(names), f"two axes of the sweep have the same name: {', '.join(names)}."
+        )
         require(len(self.seeds) > 0, "a sweep needs at least one seed.")
 
     @property
@@ -77,12 +84,13 @@ class Sweep:
         found = []
         for point in product(*(a.values for a in self.axes)):
             place = dict(zip((a.name for a in self.axes), point, strict=True))
-            if not self.keep(place):
+            seeds = [seed for seed in self.seeds if self.keep({**place, "seed": seed})]
+            if not seeds:
                 continue
             trial = self.template
             for a, value in zip(self.axes, point, strict=True):
                 trial = a.apply(trial, value)
-            found += [Cell(trial, seed, {**place, "seed": seed}) for seed in self.seeds]
+            found += [Cell(trial, seed, {**place, "seed": seed}) for seed in seeds]
         return found
 
     def with_seeds(self, seeds: Sequence[int]) -> "Sweep":
@@ -101,7 +109,9 @@ class Sweep:
                     values = [get(put(self.template, a.place, v), a.place) for v in values]
                 else:
                     values = [_like(v, a) for v in values]
-                return replace(self, axes=(*self.axes[:i], replace(a, values=tuple(values)), *self.axes[i + 1 :]))
+                return replace(
+                    self, axes=(*self.axes[:i], replace(a, values=tuple(values)), *self.axes[i + 1 :])
+                )
         return replace(self, template=put(self.template, path, value))
 
 

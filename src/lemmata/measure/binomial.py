@@ -48,20 +48,21 @@ def likelihood(
         fits = [likelihood(counts, design, offset, link, rate) for rate in LAPSES]
         return max(fits, key=lambda fit: fit[1])
     beta = np.zeros(design.shape[1])
-    value = _log_likelihood(counts, design @ beta + offset, link, lapse)
+    eta = design @ beta + offset
+    value, score, information = _derivatives(counts, design, eta, link, lapse)
     for _ in range(60):
-        step = _scoring_step(counts, design, design @ beta + offset, link, lapse)
-        length = 1.0
-        while length > 1e-6:
-            trial = beta + length * step
-            new = _log_likelihood(counts, design @ trial + offset, link, lapse)
-            if new >= value:
+        ridge = 1e-9 * max(float(np.trace(information)), 1e-12)  # keeps separated data solvable
+        step = np.linalg.solve(information + ridge * np.eye(len(beta)), score)
+        for _ in range(20):
+            new = _derivatives(counts, design, design @ (beta + step) + offset, link, lapse)
+            if new[0] >= value:
                 break
-            length /= 2
+            step = step / 2
         else:
             break
-        gained, beta, value = new - value, trial, new
-        if gained < 1e-7:
+        gained, beta = new[0] - value, beta + step
+        value, score, information = new
+        if gained < 1e-6:
             break
     return beta, value
 
@@ -84,22 +85,13 @@ def _mean(eta: np.ndarray, link: Link) -> tuple[np.ndarray, np.ndarray]:
     return -np.expm1(-rate), rate * np.exp(-rate)
 
 
-def _probability(eta: np.ndarray, link: Link, lapse: float) -> tuple[np.ndarray, np.ndarray]:
-    p, slope = _mean(np.clip(eta, -FAR, FAR), link)
-    return np.clip((1 - lapse) * p, 1e-13, 1 - 1e-13), (1 - lapse) * slope
-
-
-def _log_likelihood(counts: Counts, eta: np.ndarray, link: Link, lapse: float) -> float:
-    p, _ = _probability(eta, link, lapse)
-    return float(counts.successes @ np.log(p) + (counts.trials - counts.successes) @ np.log1p(-p))
-
-
-def _scoring_step(
+def _derivatives(
     counts: Counts, design: np.ndarray, eta: np.ndarray, link: Link, lapse: float
-) -> np.ndarray:
-    p, slope = _probability(eta, link, lapse)
-    spread = p * (1 - p)
-    score = design.T @ ((counts.successes - counts.trials * p) * slope / spread)
-    information = (design.T * (counts.trials * slope**2 / spread)) @ design
-    ridge = 1e-9 * max(float(np.trace(information)), 1e-12)  # keeps separated data solvable
-    return np.linalg.solve(information + ridge * np.eye(len(information)), score)
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """The log-likelihood at a linear predictor, its gradient and the expected information."""
+    p, slope = _mean(np.clip(eta, -FAR, FAR), link)
+    p, slope = np.clip((1 - lapse) * p, 1e-13, 1 - 1e-13), (1 - lapse) * slope
+    value = counts.successes @ np.log(p) + (counts.trials - counts.successes) @ np.log1p(-p)
+    pull = slope / (p * (1 - p))
+    score = design.T @ ((counts.successes - counts.trials * p) * pull)
+    return float(value), score, (design.T * (counts.trials * slope * pull)) @ design
