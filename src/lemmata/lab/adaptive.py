@@ -16,6 +16,7 @@ import xarray as xr
 from lemmata.errors import require
 from lemmata.measure.binomial import Counts
 from lemmata.measure.boundary import Boundary, boundary
+from lemmata.measure.estimate import Estimate
 from lemmata.sweep import Sweep
 
 COARSE = 4
@@ -99,6 +100,7 @@ def search(
         left = budget - int(counts.sum())
         if left <= 0 or plan.width <= CLOSE * width:
             law = boundary(success, question.threshold, question.over)
+            law = replace(law, exponent=_widened(law.exponent, plan.doubt))
             if left <= 0 or law.exponent.high - law.exponent.low <= width:
                 return counts, law
         counts = counts + plan.propose(min(batch, left))
@@ -154,6 +156,16 @@ class Plan:
         towards = self._targets[0]
         return float(2 * 1.96 * np.sqrt(towards @ np.linalg.solve(self.information, towards)) * self.tilt)
 
+    @property
+    def doubt(self) -> float:
+        """How much wider the interval would be if the transition were flatter by its own standard error.
+
+        Runs that were chosen by looking make the transition look steeper than it is, and stopping at the first narrow
+        interval picks the moments when it looks steepest; the interval is widened by this much to make up for both.
+        """
+        towards = self._targets[2]
+        return float(np.exp(np.sqrt(towards @ np.linalg.solve(self.information, towards))))
+
     def propose(self, batch: int) -> np.ndarray:
         """How many more seeds to run at each grid point.
 
@@ -178,6 +190,11 @@ class Plan:
         """Gradients of exponent, location and log-steepness by `beta`."""
         steep, tilt, base = self.beta
         return np.array([[tilt / steep, -1.0, 0.0], [base / steep, 0.0, -1.0], [1.0, 0.0, 0.0]]) / steep
+
+
+def _widened(estimate: Estimate, factor: float) -> Estimate:
+    low, high = (estimate.value + factor * (end - estimate.value) for end in (estimate.low, estimate.high))
+    return replace(estimate, low=low, high=high)
 
 
 def _logs(grid: xr.DataArray, name: str) -> np.ndarray:

@@ -67,6 +67,12 @@ def likelihood(
     return beta, value
 
 
+def informative(counts: Counts, eta: np.ndarray, link: Link = "logit") -> float:
+    """How many runs tell something about the transition: each counts with `4 p (1 - p)`, 1 where success is even."""
+    p, _ = _mean(np.clip(eta, -FAR, FAR), link)
+    return float(counts.trials @ (4 * p * (1 - p)))
+
+
 def quantile(link: Link, probability: float) -> float:
     """The linear predictor at which success has this probability."""
     if link == "logit":

@@ -6,7 +6,7 @@ from math import exp, inf, isfinite
 import numpy as np
 import xarray as xr
 
-from lemmata.measure.binomial import Counts, Link, counted, likelihood
+from lemmata.measure.binomial import Counts, Link, counted, informative, likelihood
 from lemmata.measure.columns import columns, logarithm
 from lemmata.measure.estimate import Estimate, answering, needs
 from lemmata.measure.profile import drop_at, profile_interval, root
@@ -83,6 +83,7 @@ def _law(
         abs(slope) * np.ptp(y) > 1e-3 and abs(base / slope) < REACH and abs(tilt / slope) < REACH,
         f"success does not change with '{threshold}', so there is no boundary in it.",
     )
+    mark = drop_at(level, informative(counts, slope * y + tilt * mid + base, link))
     parted = top > -SEPARATED
     note = (
         "One line parts all successes from all failures: intervals are bounded by the grid." if parted else ""
@@ -90,7 +91,7 @@ def _law(
     span_x, span_y = float(np.ptp(x)), float(np.ptp(y))
 
     def estimate(loss, start: float, peak: float, scale: float, change=lambda v: v) -> Estimate:
-        low, high = profile_interval(lambda v: loss(v) + peak, start, scale, drop_at(level), REACH)
+        low, high = profile_interval(lambda v: loss(v) + peak, start, scale, mark, REACH)
         value = _middle(loss, start, low, high) if parted else start
         return Estimate(value, low, high, runs, level, note).map(change)
 
@@ -103,13 +104,12 @@ def _law(
         (s, b), peak = best(y - exponent * x, one)
         constant = estimate(lambda c: -best(y - exponent * x - c)[1], -b / s, peak, span_y / 16, _exp)
         constant = constant.noted(f"Fitted at the exponent {exponent:g}.")
-    return Boundary(law, constant, _bend(counts, mid, y, top, link, level, runs))
+    return Boundary(law, constant, _bend(counts, mid, y, mark, link, level))
 
 
-def _bend(
-    counts: Counts, x: np.ndarray, y: np.ndarray, top: float, link: Link, level: float, runs: int
-) -> Estimate:
+def _bend(counts: Counts, x: np.ndarray, y: np.ndarray, mark: float, link: Link, level: float) -> Estimate:
     """How much the local exponent changes over the grid, by a quadratic term in the model of all cells."""
+    runs = int(counts.trials.sum())
     if len(np.unique(x)) < 3:
         return Estimate.absent("a bend needs at least three grid values.", runs)
     one, span = np.ones_like(x), float(np.ptp(x))
@@ -123,7 +123,7 @@ def _bend(
     if not isfinite(start) or abs(start) > REACH:
         return Estimate.absent("the runs do not tell a bend of the boundary.", runs)
     scale = float(np.ptp(y)) / span / 16
-    low, high = profile_interval(lambda v: loss(v) + peak, start, scale, drop_at(level), REACH)
+    low, high = profile_interval(lambda v: loss(v) + peak, start, scale, mark, REACH)
     value = _middle(loss, start, low, high) if peak > -SEPARATED else start
     return Estimate(value, low, high, runs, level)
 

@@ -5,7 +5,9 @@ from math import inf
 from typing import Any, cast
 
 from scipy.optimize import brentq
-from scipy.stats import chi2
+from scipy.stats import t
+
+FEWEST = 8.0
 
 
 def profile_interval(
@@ -30,9 +32,13 @@ def profile_interval(
     return end(-1), end(1)
 
 
-def drop_at(level: float) -> float:
-    """The drop of the log-likelihood that marks the ends of an interval at this confidence (chi-square)."""
-    return float(chi2.ppf(level, 1)) / 2
+def drop_at(level: float, informative: float) -> float:
+    """The drop of the log-likelihood that marks the ends of an interval at this confidence.
+
+    With many informative runs it is half the quantile of chi-square; with few, the square of Student's t takes its
+    place, with a degree of freedom for each (but at least eight: that is where it covers what it says, by simulation).
+    """
+    return float(t.ppf((1 + level) / 2, max(informative, FEWEST))) ** 2 / 2
 
 
 def root(function: Callable[[float], float], low: float, high: float, precision: float) -> float:
