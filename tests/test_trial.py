@@ -32,7 +32,9 @@ def test_adding_an_axis_value_or_a_seed_moves_no_cell():
 
 
 def test_cells_are_bucketed_by_what_fixes_shapes():
-    sweep = Sweep(template(), (axis("data.samples", (2, 4)), axis("data.signal_norm", (1.0, 2.0, 3.0))), (0, 1))
+    sweep = Sweep(
+        template(), (axis("data.samples", (2, 4)), axis("data.signal_norm", (1.0, 2.0, 3.0))), (0, 1)
+    )
     assert sorted(len(bucket) for bucket in buckets(sweep.cells)) == [6, 6]
 
 

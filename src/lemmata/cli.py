@@ -32,7 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        print("\nlemmata: interrupted; finished chunks are kept. Run the same command again to do the rest.", file=sys.stderr)
+        print(
+            "\nlemmata: interrupted; finished chunks are kept. Run the same command again to do the rest.",
+            file=sys.stderr,
+        )
         return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -83,7 +86,8 @@ def show(options: argparse.Namespace) -> None:
     print(f"\nClaims it bears on: {', '.join(bearing) or 'none'}")
     for id in bearing:
         claim = s.claim(id)
-        print(f"  {id} ({claim.reference}): {s.claims[id]}\n    predicted {claim.predicted}; holds within {claim.tolerance}: {claim.reason}")
+        print(f"  {id} ({claim.reference}): {s.claims[id]}")
+        print(f"    predicted {claim.predicted}; holds within {_range(claim.tolerance)}: {claim.reason}")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -140,7 +144,10 @@ def predict(options: argparse.Namespace) -> None:
                 "predictions": [{"name": p.name, "value": p.value} for p in predictions],
             }
         )
-    rows = [(c.name, {True: "met", False: "violated", None: "order only"}[c.holds], f"{c.margin:.3g}") for c in conditions]
+    rows = [
+        (c.name, {True: "met", False: "violated", None: "order only"}[c.holds], f"{c.margin:.3g}")
+        for c in conditions
+    ]
     _print_table("Conditions", ("condition", "", "margin (1 = just met)"), rows)
     value = [(p.name, p.value if isinstance(p.value, str) else f"{p.value:.4g}") for p in predictions]
     _print_table("Predictions", ("what", "value"), value)
@@ -159,7 +166,9 @@ def status(options: argparse.Namespace) -> None:
     manifest, counts = order.store.manifest, _counts(order)
     if options.json:
         return _print_json({"store": options.dir, **counts, "manifest": manifest})
-    print(f"{manifest['study']}/{manifest['figure']} at scale {manifest['scale']}, started {manifest['started']}")
+    print(
+        f"{manifest['study']}/{manifest['figure']} at scale {manifest['scale']}, started {manifest['started']}"
+    )
     print(", ".join(f"{name}: {count}" for name, count in counts.items()))
     reasons = {entry["reason"] for entry in order.store.entries().values() if entry["reason"]}
     for reason in sorted(reasons):
@@ -184,7 +193,9 @@ def export(options: argparse.Namespace) -> None:
         if path.suffix == ".nc":
             results.to_netcdf(path)
         elif path.suffix == ".parquet":
-            scalars = results[[name for name in results.data_vars if set(results[name].dims) <= set(order.sweep.dims)]]
+            scalars = results[
+                [name for name in results.data_vars if set(results[name].dims) <= set(order.sweep.dims)]
+            ]
             scalars.to_dataframe().reset_index().to_parquet(path)
         else:
             raise BadInput(f"can export to .nc (netCDF) or .parquet, not to '{path.name}'.")
@@ -211,7 +222,9 @@ def _order(name: str, options: argparse.Namespace) -> "Order":
         return getattr(options, option, None)
 
     out = given("out")
-    return place_order(name, given("scale"), _changes(given("set") or []), given("seeds"), Path(out) if out else None)
+    return place_order(
+        name, given("scale"), _changes(given("set") or []), given("seeds"), Path(out) if out else None
+    )
 
 
 def _changes(pairs: Iterable[str]) -> dict[str, str]:
@@ -227,25 +240,42 @@ def _changes(pairs: Iterable[str]) -> dict[str, str]:
 def _carry_out(order: "Order", options: argparse.Namespace) -> "xr.Dataset":
     """Run what is missing, with a progress bar on standard error."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     from lemmata.lab import missing
     from lemmata.lab.pool import cache_compilations
 
     cache_compilations()
+    workers = _workers(options)
     to_do = len(missing(order.sweep, order.store))
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True)) as bar:
         name = f"{order.study.id}/{order.figure.id} ({order.scale})"
         task = bar.add_task(name, total=len(order.sweep.cells), completed=len(order.sweep.cells) - to_do)
-        return order.run(min(_workers(options), max(to_do, 1)), lambda cells: bar.advance(task, cells))
+        return order.run(min(workers, max(to_do, 1)), lambda cells: bar.advance(task, cells))
 
 
 def _workers(options: argparse.Namespace) -> int:
     if options.workers is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if options.workers < 0:
-        raise BadInput(f"--workers takes a number of processes, or 0 for none but this one, not {options.workers}.")
+        raise BadInput(
+            f"--workers takes a number of processes, or 0 for none but this one, not {options.workers}."
+        )
     return options.workers
 
 
@@ -288,7 +318,7 @@ def _plain_verdict(v: "Verdict") -> dict[str, Any]:
 
 
 def _print_verdicts(verdicts: "list[Verdict]") -> None:
-    rows = [(v.id, v.verdict, _interval(v), f"{v.tolerance[0]:g} to {v.tolerance[1]:g}") for v in verdicts]
+    rows = [(v.id, v.verdict, _interval(v), _range(v.tolerance)) for v in verdicts]
     _print_table("Verdicts", ("claim", "verdict", "measured [interval]", "holds within"), rows)
     for v in verdicts:
         more = f" About {v.more_seeds} more seeds would decide." if v.more_seeds else ""
@@ -305,8 +335,19 @@ def _print_violations(verdicts: "list[Verdict]") -> None:
         print(f"  {c.name}: by a factor {1 / c.margin:.3g}")
 
 
+def _range(tolerance: tuple[float, float]) -> str:
+    low, high = tolerance
+    if math.isinf(low) or math.isinf(high):
+        return f"at most {high:g}" if math.isinf(low) else f"at least {low:g}"
+    return f"{low:g} to {high:g}"
+
+
 def _interval(v: "Verdict") -> str:
-    return f"{v.measured.value:.3g} [{v.measured.low:.3g}, {v.measured.high:.3g}]" if v.measured.exists else "none"
+    return (
+        f"{v.measured.value:.3g} [{v.measured.low:.3g}, {v.measured.high:.3g}]"
+        if v.measured.exists
+        else "none"
+    )
 
 
 def _print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -340,7 +381,9 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="lemmata", description="A laboratory for theorems about how attention models train.")
+    parser = _Parser(
+        prog="lemmata", description="A laboratory for theorems about how attention models train."
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
 
     def command(word: str, function: Any, help: str, /, **positional: str) -> argparse.ArgumentParser:
@@ -351,19 +394,43 @@ def _parser() -> argparse.ArgumentParser:
         return sub
 
     def running(sub: argparse.ArgumentParser, scale: str | None) -> None:
-        sub.add_argument("--scale", default=scale, help="smoke (seconds), quick (minutes, the default) or paper")
-        sub.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="change a field; may be repeated")
+        sub.add_argument(
+            "--scale", default=scale, help="smoke (seconds), quick (minutes, the default) or paper"
+        )
+        sub.add_argument(
+            "--set", action="append", default=[], metavar="PATH=VALUE", help="change a field; may be repeated"
+        )
         sub.add_argument("--seeds", type=int, help="how many seeds")
-        sub.add_argument("--workers", type=int, help="worker processes (default: one a core; 0: none but this one)")
+        sub.add_argument(
+            "--workers", type=int, help="worker processes (default: one a core; 0: none but this one)"
+        )
         sub.add_argument("--out", help="folder of the results (default: runs/STUDY/FIGURE/SCALE)")
         sub.add_argument("--json", action="store_true", help="one JSON object on standard output")
         sub.add_argument("--strict", action="store_true", help="exit code 1 if a cell or a claim failed")
 
     command("list", list_studies, "Studies, figures, claims").add_argument("--json", action="store_true")
-    command("show", show, "What a study or figure says, its notation, decisions and cost", name="STUDY or STUDY/FIGURE")
-    running(command("run", run, "Run a figure, or a sweep file; resumes by itself", name="STUDY/FIGURE, FILE.toml or DIR"), None)
-    running(command("check", check, "Run what is missing and judge the claims", name="STUDY or STUDY/CLAIM"), "quick")
-    sub = command("predict", predict, "Conditions with margins and predictions, without training", name="STUDY")
+    command(
+        "show",
+        show,
+        "What a study or figure says, its notation, decisions and cost",
+        name="STUDY or STUDY/FIGURE",
+    )
+    running(
+        command(
+            "run",
+            run,
+            "Run a figure, or a sweep file; resumes by itself",
+            name="STUDY/FIGURE, FILE.toml or DIR",
+        ),
+        None,
+    )
+    running(
+        command("check", check, "Run what is missing and judge the claims", name="STUDY or STUDY/CLAIM"),
+        "quick",
+    )
+    sub = command(
+        "predict", predict, "Conditions with margins and predictions, without training", name="STUDY"
+    )
     sub.add_argument("--set", action="append", default=[], metavar="PATH=VALUE")
     sub.add_argument("--json", action="store_true")
     sub = command("figure", figure, "Draw again from stored results", name="STUDY/FIGURE or DIR")

@@ -38,7 +38,10 @@ class Descent(eqx.Module):
     def __check_init__(self):
         require(self.learning_rate > 0, f"the learning rate must be positive, not {self.learning_rate}.")
         require(self.steps > 0, f"a training needs at least one step, not {self.steps}.")
-        require(self.batch is None or self.batch > 0, f"the batch must hold at least one sample, not {self.batch}.")
+        require(
+            self.batch is None or self.batch > 0,
+            f"the batch must hold at least one sample, not {self.batch}.",
+        )
 
     @property
     def log_steps(self) -> tuple[int, ...]:
@@ -133,12 +136,18 @@ def fill(trial: Descending, key: Key, lanes: Lanes | None, where: Bool[Array, " 
         state = one.start(one_key)
         seen = one.watch(state)
         logs = len(one.log_steps)
-        curves = {name: jnp.full((logs, *v.shape), jnp.nan, _inexact(v)).at[0].set(v) for name, v in seen.items()}
-        return Lanes(one, state, jnp.zeros((), jnp.int32), _status(one, state, jnp.zeros((), jnp.int32)), curves)
+        curves = {
+            name: jnp.full((logs, *v.shape), jnp.nan, _inexact(v)).at[0].set(v) for name, v in seen.items()
+        }
+        return Lanes(
+            one, state, jnp.zeros((), jnp.int32), _status(one, state, jnp.zeros((), jnp.int32)), curves
+        )
 
     if lanes is None:
         return jax.lax.map(lambda lane: fresh(*lane), (trial, key))
-    return jax.lax.map(lambda lane: jax.lax.cond(lane[3], fresh, lambda *_: lane[2], *lane[:2]), (trial, key, lanes, where))
+    return jax.lax.map(
+        lambda lane: jax.lax.cond(lane[3], fresh, lambda *_: lane[2], *lane[:2]), (trial, key, lanes, where)
+    )
 
 
 @jax.jit
@@ -208,7 +217,9 @@ def _status(trial: Descending, state: State, step: Array) -> Array:
     return jnp.where(jnp.isfinite(trial.loss(state)), stopped, DIVERGED).astype(jnp.int32)
 
 
-def _write(trial: Descending, state: State, curves: dict[str, Array], log: Array, due: Array) -> dict[str, Array]:
+def _write(
+    trial: Descending, state: State, curves: dict[str, Array], log: Array, due: Array
+) -> dict[str, Array]:
     seen = jax.vmap(lambda one, s: one.watch(s))(trial, state)
 
     def put(curve: Array, value: Array) -> Array:

@@ -83,7 +83,10 @@ class Claim:
             estimate, conditions = self.measure(results), tuple(self.conditions(results))
         except (LookupError, ValueError, AttributeError, ArithmeticError) as lack:
             said = lack.args[0] if lack.args else type(lack).__name__
-            estimate, conditions = Estimate.absent(f"these results do not hold what the claim needs: {said}"), ()
+            estimate, conditions = (
+                Estimate.absent(f"these results do not hold what the claim needs: {said}"),
+                (),
+            )
         seeds = results.sizes.get("seed", 1)
         return Verdict(
             id=self.id,
@@ -148,7 +151,9 @@ def studies() -> dict[str, Study]:
     """Every study by its id: the lab's own, then those that other packages announce (`lemmata.studies`)."""
     import lemmata.studies as own
 
-    found = [importlib.import_module(f"{own.__name__}.{m.name}").STUDY for m in pkgutil.iter_modules(own.__path__)]
+    found = [
+        importlib.import_module(f"{own.__name__}.{m.name}").STUDY for m in pkgutil.iter_modules(own.__path__)
+    ]
     found += [point.load() for point in entry_points(group="lemmata.studies")]
     return {study.id: study for study in found}
 

@@ -146,7 +146,11 @@ def fitted(value: Any, owner: Any, name: str) -> Any:
         return _fit(value, hint)
     except (ValueError, TypeError, KeyError):
         options = typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
-        said = " or ".join(map(str, options)) or getattr(hint, "__name__", None) or str(hint).replace("typing.", "")
+        said = (
+            " or ".join(map(str, options))
+            or getattr(hint, "__name__", None)
+            or str(hint).replace("typing.", "")
+        )
         raise BadInput(f"field '{name}' takes {said}, not {value!r}.") from None
 
 

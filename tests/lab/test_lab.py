@@ -80,7 +80,9 @@ def test_a_failed_cell_is_a_result_with_a_reason_and_takes_no_other_with_it(tmp_
     results = carry_out(Sweep(Square(), (axis("value", (-1.0, 2.0, 3.0)),), (0,)), store, {})
     assert results.status.values.ravel().tolist() == [FAILED, CONVERGED, CONVERGED]
     assert results.square.values.ravel()[1:].tolist() == [4.0, 9.0]
-    assert [e["reason"] for e in store.entries().values() if e["status"] == "failed"] == ["ValueError: negative"]
+    assert [e["reason"] for e in store.entries().values() if e["status"] == "failed"] == [
+        "ValueError: negative"
+    ]
 
 
 def test_worker_processes_give_what_this_process_gives(tmp_path):

@@ -49,6 +49,11 @@ def test_adam_leaves_the_span():
     weights, tokens, labels = instance()
     basis = span_basis(tokens.reshape(-1, 40))
     full = descend(weights, tokens, labels, optax.adam(0.05), steps=20)
-    small = descend(tuple(into_span(basis, w) for w in weights), tokens @ basis, labels, optax.adam(0.05), steps=20)
-    gap = max(float(jnp.abs(out_of_span(basis, s, h) - t).max()) for s, t, h in zip(weights, full, small, strict=True))
+    small = descend(
+        tuple(into_span(basis, w) for w in weights), tokens @ basis, labels, optax.adam(0.05), steps=20
+    )
+    gap = max(
+        float(jnp.abs(out_of_span(basis, s, h) - t).max())
+        for s, t, h in zip(weights, full, small, strict=True)
+    )
     assert gap > 1e-3

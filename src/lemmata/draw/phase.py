@@ -50,15 +50,25 @@ def phase_diagram(
     xs, ys = np.asarray(values[x], float), np.asarray(values[y], float)
     x_edges, y_edges = edges(xs, log_x), edges(ys, log_y)
     axes.set_facecolor("#dddddd")
-    mesh = axes.pcolormesh(x_edges, y_edges, np.ma.masked_invalid(values.values), cmap=cmap, norm=norm, rasterized=True)
+    mesh = axes.pcolormesh(
+        x_edges, y_edges, np.ma.masked_invalid(values.values), cmap=cmap, norm=norm, rasterized=True
+    )
     if diverged is not None:
         rows, columns = np.nonzero(diverged.transpose(y, x).values > 0)
-        axes.plot(xs[columns], ys[rows], "x", color="#D55E00", markersize=6, label="diverged" if len(rows) else None)
-    fine = np.geomspace(y_edges[0], y_edges[-1], 200) if log_y else np.linspace(max(y_edges[0], 1e-9), y_edges[-1], 200)
+        axes.plot(
+            xs[columns], ys[rows], "x", color="#D55E00", markersize=6, label="diverged" if len(rows) else None
+        )
+    fine = (
+        np.geomspace(y_edges[0], y_edges[-1], 200)
+        if log_y
+        else np.linspace(max(y_edges[0], 1e-9), y_edges[-1], 200)
+    )
     for line in lines:
         axes.plot(line.curve(fine), fine, line.style, color=line.colour, label=line.label, linewidth=1.8)
         if line.low is not None and line.high is not None:
-            axes.fill_betweenx(fine, line.low(fine), line.high(fine), color=line.colour, alpha=0.35, linewidth=0)
+            axes.fill_betweenx(
+                fine, line.low(fine), line.high(fine), color=line.colour, alpha=0.35, linewidth=0
+            )
     axes.set_xlim(x_edges[0], x_edges[-1])
     axes.set_ylim(y_edges[0], y_edges[-1])
     if log_x:

@@ -25,7 +25,9 @@ BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
 CYCLE = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY, BLACK)
 
 
-def canvas(columns: int = 1, rows: int = 1, width: float = 4.6, height: float = 3.6, **options: Any) -> tuple["Figure", Any]:
+def canvas(
+    columns: int = 1, rows: int = 1, width: float = 4.6, height: float = 3.6, **options: Any
+) -> tuple["Figure", Any]:
     """A figure with a grid of axes in the lab's style."""
     plt.rcParams.update(
         {
@@ -38,7 +40,9 @@ def canvas(columns: int = 1, rows: int = 1, width: float = 4.6, height: float = 
             "savefig.facecolor": "white",
         }
     )
-    return plt.subplots(rows, columns, figsize=(width * columns, height * rows), layout="constrained", **options)
+    return plt.subplots(
+        rows, columns, figsize=(width * columns, height * rows), layout="constrained", **options
+    )
 
 
 def settings(results: "xr.Dataset") -> dict[str, Any]:
@@ -46,7 +50,9 @@ def settings(results: "xr.Dataset") -> dict[str, Any]:
     return json.loads(results.attrs["trial"])["fields"]
 
 
-def caption(figure: "Figure", results: "xr.Dataset", text: str, verdicts: "list[Verdict] | None" = None) -> None:
+def caption(
+    figure: "Figure", results: "xr.Dataset", text: str, verdicts: "list[Verdict] | None" = None
+) -> None:
     """A line below the picture: what it shows, how many seeds, and what the verdicts are."""
     seeds = results.sizes.get("seed", 0)
     lines = [f"{text} {seeds} seed{'s' if seeds != 1 else ''} ({results.attrs.get('scale', '')} scale)."]

@@ -100,7 +100,10 @@ class Order:
         existing = self.store.manifest if (self.store.path / "manifest.json").exists() else {}
         same = existing.get("figure", self.figure.id) == self.figure.id
         same = same and existing.get("study", self.study.id) == self.study.id
-        require(same, f"'{self.store.path}' already holds {existing.get('study')}/{existing.get('figure')}; choose another --out.")
+        require(
+            same,
+            f"'{self.store.path}' already holds {existing.get('study')}/{existing.get('figure')}; choose another --out.",
+        )
         lab.carry_out(self.sweep, self.store, self.manifest(), workers, progress)
         return self.results()
 
@@ -135,11 +138,16 @@ def place_order(
         return _from_file(Path(name), scale_name, changes, seeds, out)
     if (Path(name) / "manifest.json").exists():
         old = Store(name).manifest
-        again = place_order(f"{old['study']}/{old['figure']}", scale_name or old["scale"], old["changes"] | changes)
+        again = place_order(
+            f"{old['study']}/{old['figure']}", scale_name or old["scale"], old["changes"] | changes
+        )
         return replace(again, axes=old["added_axes"], seeds=seeds or len(old["seeds"]), out=Path(name))
     study_id, _, figure_id = name.partition("/")
     chosen = study(study_id)
-    require(figure_id != "", f"name a figure of '{study_id}': {', '.join(f'{study_id}/{f}' for f in chosen.figures)}.")
+    require(
+        figure_id != "",
+        f"name a figure of '{study_id}': {', '.join(f'{study_id}/{f}' for f in chosen.figures)}.",
+    )
     return Order(chosen, chosen.figure(figure_id), scale(scale_name or "quick"), changes, {}, seeds, out)
 
 

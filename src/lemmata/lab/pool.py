@@ -13,7 +13,9 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
-def run_here(work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[tuple[Task, Result | Exception]]:
+def run_here(
+    work: Callable[[Task], Result], tasks: Sequence[Task]
+) -> Iterator[tuple[Task, Result | Exception]]:
     """One task after another in this process."""
     for task in tasks:
         yield task, work(task)

@@ -55,7 +55,9 @@ class Store:
         if not self.exists:
             return {}
         with self._ledger() as ledger:
-            rows = ledger.execute("select id, row, status, reason, seconds, width, finished from cells").fetchall()
+            rows = ledger.execute(
+                "select id, row, status, reason, seconds, width, finished from cells"
+            ).fetchall()
         names = ("row", "status", "reason", "seconds", "width", "finished")
         return {id: dict(zip(names, rest, strict=True)) for id, *rest in rows}
 
@@ -71,15 +73,17 @@ class Store:
         last = max(rows, default=-1)
         for name, array in self._arrays():
             if array.shape[0] <= last and name in ("status", "steps"):
-                found.append(f"records of '{name}' end at row {array.shape[0] - 1}, but the ledger names row {last}.")
+                found.append(
+                    f"records of '{name}' end at row {array.shape[0] - 1}, but the ledger names row {last}."
+                )
         statuses = dict(self._arrays()).get("status")
         if rows and statuses is None:
             return [*found, "the ledger names cells, but there are no records."]
         if statuses is not None:
-            kept = np.asarray(statuses[:])
+            kept = np.nan_to_num(np.asarray(statuses[:]), nan=0).astype(int)
             for id, entry in entries.items():
-                if entry["row"] < len(kept) and not STATUS[int(np.nan_to_num(kept[entry["row"]], nan=0))] == entry["status"]:
-                    found.append(f"cell {id} is '{entry['status']}' in the ledger, but its record says otherwise.")
+                if entry["row"] < len(kept) and STATUS[kept[entry["row"]]] != entry["status"]:
+                    found.append(f"cell {id} is '{entry['status']}' in the ledger, but not in its record.")
         return found
 
     def load(self, sweep: Sweep) -> xr.Dataset:

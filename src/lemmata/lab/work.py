@@ -83,7 +83,9 @@ def _run_lanes(cells: Sequence[Cell], width: int) -> list[Outcome]:
             lanes, occupants = _refill(lanes, occupants, waiting)
         most, spare = (jnp.asarray(n, jnp.int32) for n in (BLOCK, len(occupants) // 2 if waiting else 0))
         lanes = jax.block_until_ready(run_block(lanes, most, spare))
-        stopped = [i for i, s in enumerate(np.asarray(lanes.status)) if s != RUNNING and occupants[i] is not None]
+        stopped = [
+            i for i, s in enumerate(np.asarray(lanes.status)) if s != RUNNING and occupants[i] is not None
+        ]
         now = time.perf_counter()
         if stopped:
             records = lane_records(lanes, jnp.asarray([i in stopped for i in range(len(occupants))]))

@@ -27,8 +27,8 @@ class Condition:
 class Verdict:
     """What the lab has to say about one claim, and whether the theorem's own conditions were met.
 
-    `seeds` is how many seeds the results hold; `more_seeds` estimates how many more seeds would decide an inconclusive verdict; None where seeds would not, or
-    nobody can tell.
+    `seeds` is how many seeds the results hold; `more_seeds` estimates how many more would decide an inconclusive
+    verdict; None where seeds would not, or nobody can tell.
     """
 
     id: str

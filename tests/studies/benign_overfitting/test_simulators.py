@@ -56,7 +56,9 @@ def test_row_and_gram_forms_follow_direct_descent_to_rounding(samples, orthogona
     for simulator in ("row", "gram"):
         reduced = train(trial(samples, orthogonal, balanced, simulator), 1)
         for name in direct:
-            np.testing.assert_allclose(reduced[name], direct[name], rtol=1e-9, atol=1e-12, err_msg=f"{simulator} {name}")
+            np.testing.assert_allclose(
+                reduced[name], direct[name], rtol=1e-9, atol=1e-12, err_msg=f"{simulator} {name}"
+            )
 
 
 def test_leading_order_is_close_early_and_not_exact():
@@ -78,7 +80,9 @@ def test_gather_and_scatter_are_transposes():
     data = Data(samples=4, tokens=3, dim=10, balanced_labels=False)
     rows, labels = draw(data, jax.random.key(3), 4, "float64")
     tokens = jax.random.normal(jax.random.key(4), (4, 3, 10))
-    assert jnp.vdot(gather(rows, labels), tokens) == pytest.approx(float(jnp.vdot(rows, scatter(tokens, labels))))
+    assert jnp.vdot(gather(rows, labels), tokens) == pytest.approx(
+        float(jnp.vdot(rows, scatter(tokens, labels)))
+    )
     np.testing.assert_array_equal(gather(rows, labels), rows[feature_index(labels, 3)])
 
 
@@ -101,7 +105,9 @@ def test_gradients_are_those_of_lemma_b1():
     tokens, labels, w = gather(*drawn.train), drawn.train.labels, drawn.weights
 
     def loss(query, key, value):
-        return jnp.mean(jax.nn.softplus(-labels * output(*look(w._replace(query=query, key=key, value=value), tokens))))
+        return jnp.mean(
+            jax.nn.softplus(-labels * output(*look(w._replace(query=query, key=key, value=value), tokens)))
+        )
 
     by_autodiff = jax.grad(loss, (0, 1, 2))(w.query, w.key, w.value)
     push = drive(Rows.begin(explicit_instance(drawn)).view(), labels)
@@ -135,7 +141,8 @@ def test_printed_coefficients_are_entries_of_alpha_and_beta():
         assert beta[0, row[i, 1]] == pytest.approx(float(front * mu2 * slope[i] * centred[i, 1, 0]))
     noise = row[1, 2]
     expected = front * sum(
-        slope[i] * sum(start.gram[noise, row[i, token]] * centred[i, token, 0] for token in (1, 2)) for i in plus
+        slope[i] * sum(start.gram[noise, row[i, token]] * centred[i, token, 0] for token in (1, 2))
+        for i in plus
     )
     assert alpha[noise, 0] == pytest.approx(float(expected))
 
@@ -151,7 +158,11 @@ def test_rows_of_alpha_sum_to_zero():
 
 def gaussian(key_dim, dim, simulator="row", sampling="explicit"):
     base = trial(3, False, True, simulator, sampling=sampling)
-    return put(put(put(put(base, "network.init", "gaussian"), "network.key_dim", key_dim), "data.dim", dim), "network.std_qk", 0.1)
+    return put(
+        put(put(put(base, "network.init", "gaussian"), "network.key_dim", key_dim), "data.dim", dim),
+        "network.std_qk",
+        0.1,
+    )
 
 
 def test_wishart_start_has_the_law_of_the_explicit_start():
@@ -160,7 +171,9 @@ def test_wishart_start_has_the_law_of_the_explicit_start():
     draws = 400
 
     def summary(instance):
-        logits = jnp.einsum("nih,njh->nij", gather(instance.query, instance.labels), gather(instance.key, instance.labels))
+        logits = jnp.einsum(
+            "nih,njh->nij", gather(instance.query, instance.labels), gather(instance.key, instance.labels)
+        )
         return jnp.stack(
             [
                 instance.gram[2, 2],

@@ -22,7 +22,8 @@ from lemmata.study import Claim, Prediction
 from lemmata.trial import fields
 
 CUT = 0.2
-ALWAYS = (0.9, 1.0)
+ALWAYS = (0.9, inf)
+MOSTLY = (0.7, inf)
 ALWAYS_REASON = "a statement with high probability: at least 9 runs in 10, the interval included"
 BENIGN_FROM, HARMFUL_TO = 2000.0, 400.0
 """Well on either side of the paper's curve N SNR^2 = 1000: a factor 2 and more."""
@@ -58,7 +59,9 @@ def _boundary_exponent(r: xr.Dataset) -> Estimate:
 
 def _boundary_constant(r: xr.Dataset) -> Estimate:
     """Where the test loss passes 0.2, as N SNR^2 at the theory's exponent -1/2."""
-    at = boundary(below(r.swap_dims(signal_norm="snr").test_loss, CUT), "snr", "samples", exponent=-0.5).constant
+    at = boundary(
+        below(r.swap_dims(signal_norm="snr").test_loss, CUT), "snr", "samples", exponent=-0.5
+    ).constant
     return Estimate(at.value**2, at.low**2, at.high**2, at.count, at.level, at.note)
 
 
@@ -110,6 +113,22 @@ def _shape_of_signal_value(shape: Shape, late: bool):
     return measure
 
 
+@answering(Estimate.absent)
+def _linear_bounds(r: xr.Dataset) -> Estimate:
+    """The fraction of runs whose signal value stays between the two straight lines of B(t) all through stage II."""
+    step = np.asarray(r.step.values, float)
+    inside = []
+    for seed in r.seed.values:
+        run = r.sel(seed=seed)
+        s = setting(settings(r))
+        low, high = (b * float(run.readout_square) / s.readout_norm**2 for b in theory.linear_value_bounds(s))
+        stage = (step > 0) & (step <= float(run.slope_leaves))
+        needs(stage.any(), "in some run no step was logged before the loss derivative left [0.45, 0.55].")
+        grown = (run.signal_value_curve.values - run.signal_value_curve.values[0])[stage]
+        inside.append(bool(np.all((grown >= low * step[stage]) & (grown <= high * step[stage]))))
+    return fraction(np.asarray(inside, float))
+
+
 def _stage_order(r: xr.Dataset) -> Estimate:
     """Among runs in which the signal wins: leads 3M times before a loss derivative leaves, before the loss is reached."""
     leads = r.signal_leads.where(r.signal_leads >= 0, inf)
@@ -135,9 +154,15 @@ def _stage1_bound(r: xr.Dataset) -> Estimate:
             for seed in r.seed.values:
                 run = cell.sel(seed=seed)
                 reached = float(run.signal_leads)
-                time = np.interp(reached, r.step.values, run.time_curve.ffill("step").values) if reached >= 0 else inf
+                time = (
+                    np.interp(reached, r.step.values, run.time_curve.ffill("step").values)
+                    if reached >= 0
+                    else inf
+                )
                 ratios.append(time / bound)
-    needs(ratios, "no cell of the sweep satisfies N SNR^2 > 60 M^2 C_p^2, without which Lemma D.5 says nothing.")
+    needs(
+        ratios, "no cell of the sweep satisfies N SNR^2 > 60 M^2 C_p^2, without which Lemma D.5 says nothing."
+    )
     return fraction(np.asarray(ratios) <= 1)
 
 
@@ -216,7 +241,13 @@ def _exact_reductions(r: xr.Dataset) -> Estimate:
         pairs = [(other.train_loss_curve, direct.train_loss_curve), (other.test_loss, direct.test_loss)]
         worst += [float(np.abs(a / b - 1).max()) for a, b in pairs]
     needs(np.isfinite(worst).all(), "some run of the exact simulators is missing.")
-    return Estimate(max(worst), 0.0, max(worst), r.sizes["seed"], note="The largest over all draws, levels and steps.")
+    return Estimate(
+        max(worst),
+        max(worst),
+        max(worst),
+        r.sizes["seed"],
+        note="The largest over all draws, levels and steps.",
+    )
 
 
 def _conditions(benign: bool):
@@ -243,8 +274,8 @@ CLAIMS: dict[str, Claim] = {
     for claim in (
         Claim("benign-generalises", "fig1", "Theorem 4.1", "test loss < 0.2 in every cell with N SNR² ≥ 2000", ALWAYS, FAR,
               _benign_generalises, _conditions(True)),
-        Claim("harmful-fits-but-fails", "fig1", "Theorem 4.2", "test loss ≥ 0.1 in every cell with N SNR² ≤ 400", ALWAYS, FAR,
-              _harmful(theory.HARMFUL_LOSS_FLOOR), _conditions(False)),
+        Claim("harmful-fits-but-fails", "fig1", "Theorem 4.2", "test loss ≥ 0.1 in every cell with N SNR² ≤ 400", ALWAYS,
+              FAR, _harmful(theory.HARMFUL_LOSS_FLOOR), _conditions(False)),
         Claim("harmful-loss-floor", "fig1", "Lemma E.6", "test loss ≥ 0.237 in every cell with N SNR² ≤ 400", ALWAYS, FAR,
               _harmful(theory.HARMFUL_LOSS_FLOOR_PROOF), _conditions(False)),
         Claim("boundary-exponent", "fig1", "Section 6, Theorems 4.1 and 4.2", "-0.5", (-0.62, -0.38),
@@ -257,18 +288,20 @@ CLAIMS: dict[str, Claim] = {
               _told_apart_by(lambda f: theory.PAPER_CONTROL), _conditions(True)),
         Claim("mean-field-curve", "fig1", "mean field", "all cells outside the band", ALWAYS, ALWAYS_REASON,
               _told_apart_by(lambda f: theory.critical_control(f["data.noise_ratio"])), _conditions(True)),
-        Claim("benign-attention", "fig3", "Eq. 64, Appendix A", "all runs", (0.7, 1.0),
-              "in all runs; with ten seeds the interval of 10 out of 10 begins at 0.69",
+        Claim("benign-attention", "fig3", "Eq. 64, Appendix A", "all runs", MOSTLY,
+              "in all runs; at the seeds of the quick scale, 7 runs in 10 with the interval included is what can be told",
               lambda r: fraction(_holds_in(r, _end("signal", "signal", 0.95)(r))), _conditions(True)),
-        Claim("harmful-attention", "fig4", "Eqs 165-170, Appendix A", "all runs", (0.7, 1.0), "as benign-attention",
+        Claim("harmful-attention", "fig4", "Eqs 165-170, Appendix A", "all runs", MOSTLY, "as benign-attention",
               _harmful_attention, _conditions(False)),
-        Claim("benign-values", "fig3", "Lemma 5.4, Appendix A", "all runs", (0.7, 1.0), "as benign-attention",
+        Claim("benign-values", "fig3", "Lemma 5.4, Appendix A", "all runs", MOSTLY, "as benign-attention",
               _benign_values, _conditions(True)),
-        Claim("harmful-values", "fig4", "N(t), Appendix A", "all runs", (0.7, 1.0), "as benign-attention",
+        Claim("harmful-values", "fig4", "N(t), Appendix A", "all runs", MOSTLY, "as benign-attention",
               _harmful_values, _conditions(False)),
-        Claim("benign-linear", "fig3", "B(t), Claim 1", "all runs", (0.7, 1.0), "as benign-attention",
+        Claim("benign-linear-bounds", "fig3", "B(t), Claim 1", "all runs", MOSTLY, "as benign-attention", _linear_bounds,
+              _conditions(True)),
+        Claim("benign-linear", "fig3", "B(t), Claim 1", "all runs", MOSTLY, "as benign-attention",
               _shape_of_signal_value("linear", late=False), _conditions(True)),
-        Claim("benign-logarithmic", "fig3", "F(t), Lemma 5.4", "all runs", (0.7, 1.0), "as benign-attention",
+        Claim("benign-logarithmic", "fig3", "F(t), Lemma 5.4", "all runs", MOSTLY, "as benign-attention",
               _shape_of_signal_value("logarithmic", late=True), _conditions(True)),
         Claim("stage-order", "asymptotic-boundary", "Section 5", "all runs with N SNR² > 4 C_p²", ALWAYS, ALWAYS_REASON,
               _stage_order, _asymptotic_conditions),
@@ -276,7 +309,8 @@ CLAIMS: dict[str, Claim] = {
               _stage1_bound, _asymptotic_conditions),
         Claim("time-signal", "time-benign", "Theorem 4.1", "-2", (-2.3, -1.7), SLOPE, _time_exponent("signal_norm"),
               _conditions(True)),
-        Claim("time-eps-benign", "time-benign", "Theorem 4.1", "-1", (-1.15, -0.85), SLOPE, _eps_exponent, _conditions(True)),
+        Claim("time-eps-benign", "time-benign", "Theorem 4.1", "-1", (-1.15, -0.85), SLOPE, _eps_exponent,
+              _conditions(True)),
         Claim("time-constant-benign", "time-benign", "mean field", "1", (0.7, 1.3),
               "mean field starts at saturated attention; what comes before is a fraction of the whole time",
               _time_constant(theory.benign_rate), _conditions(True)),
@@ -296,9 +330,9 @@ CLAIMS: dict[str, Claim] = {
         Claim("ratio-exponent", "noise-ratio", "mean field", "2", (1.7, 2.3),
               "an exponent of 1 or 3 would be another mechanism; 15 % for where exactly the loss passes 0.2",
               _ratio_exponent),
-        Claim("needs-strong-token", "no-strong-token", "stated limitation", "no concentration: below 0.5", (0.0, 0.5),
+        Claim("needs-strong-token", "no-strong-token", "stated limitation", "no concentration: below 0.5", (-inf, 0.5),
               "with a strong token this attention is above 0.9 (harmful-attention)", _needs_strong_token),
-        Claim("exact-reductions", "agreement", "Lemmas 5.1, B.2, B.3", "0", (0.0, 1e-9),
+        Claim("exact-reductions", "agreement", "Lemmas 5.1, B.2, B.3", "0", (-inf, 1e-9),
               "rounding in float64, grown over hundreds of steps", _exact_reductions),
     )
 }  # fmt: skip
@@ -320,10 +354,15 @@ def predict(trial: BenignOverfitting) -> tuple[list[Condition], list[Prediction]
         Prediction("regime", "benign" if benign else "harmful"),
         Prediction("samples needed to generalise", theory.samples_needed(s)),
         Prediction("steps to the target loss (mean field)", theory.convergence_time(rate, s.target_loss)),
-        Prediction("end of stage I, explicit bound (steps)", stage1 if isfinite(stage1) else "the lemma does not apply"),
+        Prediction(
+            "end of stage I, explicit bound (steps)",
+            stage1 if isfinite(stage1) else "the lemma does not apply",
+        ),
         Prediction("end of stage II, order (steps)", stage2),
         Prediction("attention leak of the signal query, order", leak[0]),
         Prediction("attention leak of noise queries, order", leak[1]),
-        Prediction("test loss bound", theory.benign_test_loss_bound(s) if benign else theory.HARMFUL_LOSS_FLOOR_PROOF),
+        Prediction(
+            "test loss bound", theory.benign_test_loss_bound(s) if benign else theory.HARMFUL_LOSS_FLOOR_PROOF
+        ),
     ]
     return theory.benign_conditions(s) if benign else theory.harmful_conditions(s), predictions

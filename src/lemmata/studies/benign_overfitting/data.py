@@ -32,8 +32,13 @@ class Data(eqx.Module):
 
     def __check_init__(self):
         require(self.samples > 0, f"the training set needs at least one sample, not {self.samples}.")
-        require(self.tokens >= 2, f"a sample needs a signal and a noise token: tokens must be 2 or more, not {self.tokens}.")
-        require(self.dim >= 3, f"the input dimension must be 3 or more (two signals and noise), not {self.dim}.")
+        require(
+            self.tokens >= 2,
+            f"a sample needs a signal and a noise token: tokens must be 2 or more, not {self.tokens}.",
+        )
+        require(
+            self.dim >= 3, f"the input dimension must be 3 or more (two signals and noise), not {self.dim}."
+        )
         for name in ("signal_norm", "weak_noise", "noise_ratio"):
             value = getattr(self, name)
             require(math.isfinite(value) and value > 0, f"{name} must be a positive number, not {value}.")
@@ -80,14 +85,18 @@ def sample_keys(key: Key, samples: int) -> Key:
     return jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(samples))
 
 
-def gather(rows: Float[Array, "features *rest"], labels: Float[Array, " samples"]) -> Float[Array, "samples tokens *rest"]:
+def gather(
+    rows: Float[Array, "features *rest"], labels: Float[Array, " samples"]
+) -> Float[Array, "samples tokens *rest"]:
     """From features to tokens: sample n has the signal of its label first, then its own noise."""
     signal = jnp.where(labels.reshape(-1, 1, *(1,) * (rows.ndim - 1)) > 0, rows[None, :1], rows[None, 1:2])
     noise = rows[2:].reshape(labels.shape[0], -1, *rows.shape[1:])
     return jnp.concatenate([signal, noise], axis=1)
 
 
-def scatter(tokens: Float[Array, "samples tokens *rest"], labels: Float[Array, " samples"]) -> Float[Array, "features *rest"]:
+def scatter(
+    tokens: Float[Array, "samples tokens *rest"], labels: Float[Array, " samples"]
+) -> Float[Array, "features *rest"]:
     """The transpose of `gather`: adds up what belongs to the same feature."""
     positive = (labels > 0).astype(tokens.dtype)
     signals = jnp.tensordot(jnp.stack([positive, 1 - positive]), tokens[:, 0], axes=1)

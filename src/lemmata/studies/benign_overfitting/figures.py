@@ -24,7 +24,13 @@ def template() -> BenignOverfitting:
 
 def small(trial: BenignOverfitting) -> BenignOverfitting:
     """A trial shrunk for tests: same mechanism, a thousandth of the work."""
-    changes = {"data.tokens": 4, "data.dim": 128, "network.key_dim": 32, "network.value_dim": 16, "test_points": 20}
+    changes = {
+        "data.tokens": 4,
+        "data.dim": 128,
+        "network.key_dim": 32,
+        "network.value_dim": 16,
+        "test_points": 20,
+    }
     for path, value in {**changes, "descent.steps": 2000}.items():
         trial = put(trial, path, value)
     return trial
@@ -71,9 +77,13 @@ def complete(results: xr.Dataset) -> xr.Dataset:
 def _fig1(scale: Scale) -> Sweep:
     trial = template()
     if scale == "smoke":
-        return Sweep(small(trial), (axis("data.samples", (2, 4)), axis("data.signal_norm", (4.0, 16.0, 64.0))), (0, 1))
+        return Sweep(
+            small(trial), (axis("data.samples", (2, 4)), axis("data.signal_norm", (4.0, 16.0, 64.0))), (0, 1)
+        )
     samples = (2, 4, 8, 12, 16, 20) if scale == "quick" else tuple(range(2, 21, 2))
-    return Sweep(trial, (axis("data.samples", samples), axis("data.signal_norm", np.linspace(1, 100, 10))), (0, 1, 2))
+    return Sweep(
+        trial, (axis("data.samples", samples), axis("data.signal_norm", np.linspace(1, 100, 10))), (0, 1, 2)
+    )
 
 
 def _dynamics(samples: int, signal_norm: float):
@@ -86,9 +96,13 @@ def _dynamics(samples: int, signal_norm: float):
             descent=Descent(steps=8000, logs=80),
         )
         if scale == "smoke":
-            trial = put(put(put(small(trial), "data.samples", 4), "network.readout_divisor", 2.0), "descent.logs", 40)
-            return Sweep(put(trial, "data.signal_norm", signal_norm * (3 if signal_norm > 20 else 0.2)), (), (0, 1, 2))
-        return Sweep(trial, (), tuple(range(10 if scale == "quick" else 30)))
+            trial = put(
+                put(put(small(trial), "data.samples", 4), "network.readout_divisor", 2.0), "descent.logs", 40
+            )
+            return Sweep(
+                put(trial, "data.signal_norm", signal_norm * (3 if signal_norm > 20 else 0.2)), (), (0, 1, 2)
+            )
+        return Sweep(trial, (), tuple(range(16 if scale == "quick" else 40)))
 
     return sweep
 
@@ -99,7 +113,9 @@ def _time_benign(scale: Scale) -> Sweep:
     if scale == "smoke":
         trial = put(put(small(trial), "data.samples", 8), "network.readout_divisor", 2.0)
         norms = (40.0, 60.0, 80.0)
-    return Sweep(trial, (axis("data.signal_norm", norms),), tuple(range({"smoke": 2, "quick": 4, "paper": 20}[scale])))
+    return Sweep(
+        trial, (axis("data.signal_norm", norms),), tuple(range({"smoke": 2, "quick": 4, "paper": 20}[scale]))
+    )
 
 
 def _time_harmful(scale: Scale) -> Sweep:
@@ -108,7 +124,9 @@ def _time_harmful(scale: Scale) -> Sweep:
     if scale == "smoke":
         trial, samples = put(small(trial), "network.readout_divisor", 2.0), (2, 4, 6)
         trial = put(trial, "data.signal_norm", 1.0)
-    return Sweep(trial, (axis("data.samples", samples),), tuple(range({"smoke": 2, "quick": 4, "paper": 20}[scale])))
+    return Sweep(
+        trial, (axis("data.samples", samples),), tuple(range({"smoke": 2, "quick": 4, "paper": 20}[scale]))
+    )
 
 
 def asymptotic(samples: int = 10) -> BenignOverfitting:
@@ -187,8 +205,12 @@ def _at_relative_control(trial: BenignOverfitting, ratio: float) -> BenignOverfi
 
 def _noise_ratio(scale: Scale) -> Sweep:
     trial = put(template(), "data.samples", 8)
-    ratios = {"smoke": (5.0, 20.0), "quick": (5.0, 8.0, 12.0, 20.0)}.get(scale, (4.0, 5.0, 7.0, 10.0, 14.0, 20.0, 28.0))
-    relative = {"smoke": (0.1, 10.0), "quick": tuple(np.geomspace(0.2, 8, 10))}.get(scale, tuple(np.geomspace(0.1, 10, 20)))
+    ratios = {"smoke": (5.0, 20.0), "quick": (5.0, 8.0, 12.0, 20.0)}.get(
+        scale, (4.0, 5.0, 7.0, 10.0, 14.0, 20.0, 28.0)
+    )
+    relative = {"smoke": (0.1, 10.0), "quick": tuple(np.geomspace(0.2, 8, 10))}.get(
+        scale, tuple(np.geomspace(0.1, 10, 20))
+    )
     trial = small(trial) if scale == "smoke" else trial
     controls = Axis("relative_control", tuple(float(r) for r in relative), _at_relative_control)
     seeds = {"smoke": 2, "quick": 4, "paper": 10}[scale]
@@ -198,7 +220,9 @@ def _noise_ratio(scale: Scale) -> Sweep:
 def _no_strong_token(scale: Scale) -> Sweep:
     trial = put(template(), "data.noise_ratio", 1.0)
     samples = {"smoke": (4,), "quick": (4, 10, 20)}.get(scale, tuple(range(2, 21, 2)))
-    controls = {"smoke": (0.5, 50.0), "quick": tuple(np.geomspace(0.25, 1000, 10))}.get(scale, tuple(np.geomspace(0.1, 4000, 20)))
+    controls = {"smoke": (0.5, 50.0), "quick": tuple(np.geomspace(0.25, 1000, 10))}.get(
+        scale, tuple(np.geomspace(0.1, 4000, 20))
+    )
     trial = small(trial) if scale == "smoke" else trial
     seeds = {"smoke": 2, "quick": 3, "paper": 10}[scale]
     return Sweep(
@@ -244,18 +268,28 @@ FIGURES: dict[str, Figure] = {
             "Read-out divided by 16, for curves of thousands of steps (--set network.readout_divisor=1 gives tens).",
         ),
         _figure("fig4", _dynamics(10, 15.0), pictures.dynamics, "As fig3."),
-        _figure("time-benign", _time_benign, pictures.times, "Sizes of fig1, read-out divided by 16, N = 20."),
-        _figure("time-harmful", _time_harmful, pictures.times, "Sizes of fig1, read-out divided by 16, |mu| = 10."),
+        _figure(
+            "time-benign", _time_benign, pictures.times, "Sizes of fig1, read-out divided by 16, N = 20."
+        ),
+        _figure(
+            "time-harmful", _time_harmful, pictures.times, "Sizes of fig1, read-out divided by 16, |mu| = 10."
+        ),
         _figure(
             "asymptotic-boundary",
             _asymptotic_boundary,
             pictures.winner,
             "Reduced variables drawn in law at d_h = 1e12, d = 1e16; --set network.key_dim=1000000 moves towards reality.",
         ),
-        _figure("attention-leak", _attention_leak, pictures.leak, "As asymptotic-boundary, at N SNR^2 = 4 C_p^2."),
+        _figure(
+            "attention-leak", _attention_leak, pictures.leak, "As asymptotic-boundary, at N SNR^2 = 4 C_p^2."
+        ),
         _figure("noise-ratio", _noise_ratio, pictures.noise_ratio, "Sizes of fig1 with N = 8, C_p varied."),
         _figure("no-strong-token", _no_strong_token, pictures.no_strong_token, "Sizes of fig1 with C_p = 1."),
-        _figure("agreement", _agreement, pictures.agreement, "A small instance in float64, with and without projection."),
+        _figure(
+            "agreement",
+            _agreement,
+            pictures.agreement,
+            "A small instance in float64, with and without projection.",
+        ),
     )
 }
-

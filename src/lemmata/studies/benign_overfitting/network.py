@@ -55,10 +55,17 @@ def draw_weights(network: Network, key: Key, dim: int, dtype: str) -> Weights:
     keys = jax.random.split(key, 4)
     if network.init == "torch":
         spans = [dim**-0.5 / network.init_divisor] * 3 + [network.value_dim**-0.5 / network.readout_divisor]
-        drawn = [jax.random.uniform(k, s, dtype, -1, 1) * b for k, s, b in zip(keys, shapes, spans, strict=True)]
+        drawn = [
+            jax.random.uniform(k, s, dtype, -1, 1) * b for k, s, b in zip(keys, shapes, spans, strict=True)
+        ]
     else:
         drawn = [jax.random.normal(k, s, dtype) for k, s in zip(keys, shapes, strict=True)]
-        stds = [network.std_qk, network.std_qk, network.std_value, network.readout_norm / jnp.linalg.norm(drawn[3])]
+        stds = [
+            network.std_qk,
+            network.std_qk,
+            network.std_value,
+            network.readout_norm / jnp.linalg.norm(drawn[3]),
+        ]
         drawn = [d * s for d, s in zip(drawn, stds, strict=True)]
     return Weights(*(d.astype(dtype) for d in drawn))
 

@@ -26,7 +26,12 @@ def phase(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     mean = by_snr.test_loss.mean("seed")
     diverged = (by_snr.status == DIVERGED).any("seed")
     lines = [
-        Line(rf"paper: $N\,\mathrm{{SNR}}^2 = {theory.PAPER_CONTROL:.0f}$", theory.boundary(theory.PAPER_CONTROL), RED, "--"),
+        Line(
+            rf"paper: $N\,\mathrm{{SNR}}^2 = {theory.PAPER_CONTROL:.0f}$",
+            theory.boundary(theory.PAPER_CONTROL),
+            RED,
+            "--",
+        ),
         Line(
             rf"mean field: $N\,\mathrm{{SNR}}^2 = 2C_p^2 = {theory.critical_control(ratio):.0f}$",
             theory.boundary(theory.critical_control(ratio)),
@@ -39,8 +44,9 @@ def phase(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
         lines.append(_measured(law.exponent, by_snr))
     mesh = phase_diagram(left, mean, "snr", "samples", lines, diverged=diverged)
     figure.colorbar(mesh, ax=left, label="test loss")
+    above = (mean > CUT).astype(float).where(mean.notnull())
     cut = phase_diagram(
-        right, (mean > CUT).astype(float).where(mean.notnull()), "snr", "samples", lines, norm=BoundaryNorm([0, 0.5, 1], 256),
+        right, above, "snr", "samples", lines, norm=BoundaryNorm([0, 0.5, 1], 256),
         cmap="cividis", diverged=diverged,
     )  # fmt: skip
     bar = figure.colorbar(cut, ax=right, ticks=[0.25, 0.75])
@@ -86,16 +92,26 @@ def dynamics(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     def band(ax, curve: xr.DataArray, colour: str, label: str, style: str = "-") -> None:
         known = curve.isel(step=slice(1, None))
         ax.plot(known.step, known.mean("seed"), style, color=colour, label=label)
-        ax.fill_between(known.step, known.min("seed"), known.max("seed"), color=colour, alpha=0.2, linewidth=0)
+        ax.fill_between(
+            known.step, known.min("seed"), known.max("seed"), color=colour, alpha=0.2, linewidth=0
+        )
 
     band(axes[0], results.signal_value_curve, BLUE, r"$y\,\mu^\top W_V w_O$")
     band(axes[0], results.strong_value_curve, RED, r"$y\,\xi_2^\top W_V w_O$")
     axes[0].set(title="values", ylabel="value, signed by label")
     for kind, (colour, name) in kinds.items():
         band(axes[1], results.logits_curve.sel(query="signal", key=kind), colour, rf"$\mu \to$ {name}")
-        band(axes[1], results.logits_curve.sel(query="strong", key=kind), colour, rf"$\xi_2 \to$ {name}", "--")
+        band(
+            axes[1], results.logits_curve.sel(query="strong", key=kind), colour, rf"$\xi_2 \to$ {name}", "--"
+        )
         band(axes[2], results.attention_curve.sel(query="signal", key=kind), colour, rf"$\mu \to$ {name}")
-        band(axes[2], results.attention_curve.sel(query="strong", key=kind), colour, rf"$\xi_2 \to$ {name}", "--")
+        band(
+            axes[2],
+            results.attention_curve.sel(query="strong", key=kind),
+            colour,
+            rf"$\xi_2 \to$ {name}",
+            "--",
+        )
     axes[1].set(title="attention logits", ylabel="query · key")
     axes[2].set(title="attention", ylabel="weight", ylim=(-0.03, 1.03))
     band(axes[3], results.train_loss_curve, BLACK, "training loss")
@@ -129,7 +145,9 @@ def times(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     left.set(xlabel=label, ylabel="steps until training loss ≤ ε", title="time against size")
     eps = np.asarray(results.loss_level, float)
     for colour, value in zip(CYCLE, x, strict=False):
-        right.loglog(eps, reached.sel({name: value}).mean("seed"), "o-", color=colour, markersize=4, label=f"{value:g}")
+        right.loglog(
+            eps, reached.sel({name: value}).mean("seed"), "o-", color=colour, markersize=4, label=f"{value:g}"
+        )
     right.loglog(eps, float(last[0]) * eps[-1] / eps, "--", color=LOSER, label="slope −1")
     right.set(xlabel="target loss ε", title="time against target loss")
     left.legend(fontsize=7)
@@ -145,7 +163,9 @@ def winner(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     for colour, n in zip(CYCLE, results.samples.values, strict=False):
         part = results.sel(samples=n)
         ratio = np.asarray(part.control, float) / critical
-        left.semilogx(ratio, part.signal_wins.mean("seed"), "o-", color=colour, label=f"N = {n}", markersize=4)
+        left.semilogx(
+            ratio, part.signal_wins.mean("seed"), "o-", color=colour, label=f"N = {n}", markersize=4
+        )
         right.semilogx(ratio, part.test_loss.mean("seed"), "o-", color=colour, label=f"N = {n}", markersize=4)
         for seed in part.seed:
             right.plot(ratio, part.test_loss.sel(seed=seed), ".", color=colour, markersize=3, alpha=0.5)
@@ -154,7 +174,13 @@ def winner(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
         ax.set(xlabel=r"$N\,\mathrm{SNR}^2 / (2 C_p^2)$")
         ax.legend(fontsize=7)
     right.axhline(theory.HARMFUL_LOSS_FLOOR_PROOF, color=RED, linestyle="--", linewidth=1)
-    right.text(right.get_xlim()[0] * 1.1, theory.HARMFUL_LOSS_FLOOR_PROOF + 0.01, "floor of Lemma E.6", fontsize=7, color=RED)
+    right.text(
+        right.get_xlim()[0] * 1.1,
+        theory.HARMFUL_LOSS_FLOOR_PROOF + 0.01,
+        "floor of Lemma E.6",
+        fontsize=7,
+        color=RED,
+    )
     left.set(ylabel="fraction of samples that the signal wins", title="winner")
     right.set(ylabel="test loss", title="generalisation")
     f = settings(results)
@@ -187,7 +213,13 @@ def noise_ratio(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     figure, ax = canvas(1, width=5.6)
     mean = results.test_loss.mean("seed")
     mesh = phase_diagram(
-        ax, mean, "relative_control", "noise_ratio", [Line(r"mean field: $2C_p^2$", np.ones_like, BLACK, ":")], True, True
+        ax,
+        mean,
+        "relative_control",
+        "noise_ratio",
+        [Line(r"mean field: $2C_p^2$", np.ones_like, BLACK, ":")],
+        True,
+        True,
     )
     figure.colorbar(mesh, ax=ax, label="test loss")
     ax.set(xlabel=r"$N\,\mathrm{SNR}^2 / (2 C_p^2)$", ylabel=r"strong over weak noise $C_p$")
@@ -202,15 +234,26 @@ def no_strong_token(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     uniform = 1 / settings(results)["data.tokens"]
     for colour, n in zip(CYCLE, results.samples.values, strict=False):
         part = results.sel(samples=n)
-        left.semilogx(part.control, part.test_loss.mean("seed"), "o-", color=colour, label=f"N = {n}", markersize=4)
+        left.semilogx(
+            part.control, part.test_loss.mean("seed"), "o-", color=colour, label=f"N = {n}", markersize=4
+        )
         signal = part.attention.sel(query="signal", key="signal").mean("seed")
         strong = part.attention.sel(query="signal", key="strong").mean("seed")
-        right.semilogx(part.control, signal, "o-", color=colour, label=f"on the signal, N = {n}", markersize=4)
-        right.semilogx(part.control, strong, "s--", color=colour, label=f"on noise token 2, N = {n}", markersize=3)
+        right.semilogx(
+            part.control, signal, "o-", color=colour, label=f"on the signal, N = {n}", markersize=4
+        )
+        right.semilogx(
+            part.control, strong, "s--", color=colour, label=f"on noise token 2, N = {n}", markersize=3
+        )
     left.axvline(2.0, color=BLACK, linestyle=":", label=r"$2C_p^2 = 2$")
     right.axhline(uniform, color=LOSER, linestyle="--", label="uniform 1/M")
     left.set(xlabel=r"$N\,\mathrm{SNR}^2$", ylabel="test loss", title="generalisation")
-    right.set(xlabel=r"$N\,\mathrm{SNR}^2$", ylabel="attention of the signal query", title="attention", ylim=(0, 1.03))
+    right.set(
+        xlabel=r"$N\,\mathrm{SNR}^2$",
+        ylabel="attention of the signal query",
+        title="attention",
+        ylim=(0, 1.03),
+    )
     for ax in (left, right):
         ax.legend(fontsize=7)
     caption(figure, results, r"$C_p = 1$: no noise token is special. Mean over", verdicts)
@@ -227,7 +270,11 @@ def agreement(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
         curve = one.train_loss_curve.sel(simulator=name)
         left.loglog(curve.step[1:], curve[1:], style, color=colour, linewidth=width, label=name)
         if name != "direct":
-            off = np.abs(results.train_loss_curve.sel(simulator=name) / results.train_loss_curve.sel(simulator="direct") - 1)
+            off = np.abs(
+                results.train_loss_curve.sel(simulator=name)
+                / results.train_loss_curve.sel(simulator="direct")
+                - 1
+            )
             worst = off.max(("seed", "orthogonal_noise"))
             right.loglog(worst.step[1:], np.maximum(worst[1:], 1e-17), style, color=colour, label=name)
     right.axhline(1e-9, color=BLACK, linewidth=0.8, label="1e-9")
@@ -238,4 +285,3 @@ def agreement(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
         ax.legend(fontsize=7)
     caption(figure, results, "The exact forms agree to rounding; the leading order does not;", verdicts)
     return figure
-

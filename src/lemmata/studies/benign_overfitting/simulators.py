@@ -23,7 +23,15 @@ from jaxtyping import Array, Float
 from lemmata.descent import Descent, Fit, advance, begin, logistic_loss
 from lemmata.errors import require
 from lemmata.reduce.span import span_basis
-from lemmata.studies.benign_overfitting.data import Data, Features, draw, draw_labels, feature_index, gather, scatter
+from lemmata.studies.benign_overfitting.data import (
+    Data,
+    Features,
+    draw,
+    draw_labels,
+    feature_index,
+    gather,
+    scatter,
+)
 from lemmata.studies.benign_overfitting.network import Network, Weights, draw_weights, look, output
 from lemmata.trial import Key
 
@@ -55,7 +63,9 @@ def drive(view: View, labels: Float[Array, " samples"]) -> Drive:
     return Drive(centred, jnp.sum(weight * attention, axis=1))
 
 
-def score_driver(drive: Drive, labels: Float[Array, " samples"], features: int) -> Float[Array, "features features"]:
+def score_driver(
+    drive: Drive, labels: Float[Array, " samples"], features: int
+) -> Float[Array, "features features"]:
     """The matrix S, dense."""
     index = feature_index(labels, drive.attended.shape[1])
     empty = jnp.zeros((features, features), drive.centred.dtype)
@@ -79,7 +89,9 @@ class Fresh(NamedTuple):
     value: Float[Array, " rows"]
     logits: Float[Array, "fresh query key"]
 
-    def tokens(self, signals: Float[Array, "2 *rest"], rows: Float[Array, "rows *rest"]) -> Float[Array, "fresh token *rest"]:
+    def tokens(
+        self, signals: Float[Array, "2 *rest"], rows: Float[Array, "rows *rest"]
+    ) -> Float[Array, "fresh token *rest"]:
         """From rows to the tokens of each fresh sample; its signal is one of the training features."""
         return gather(jnp.concatenate([signals, rows]), self.labels)
 
@@ -108,7 +120,9 @@ class Explicit(NamedTuple):
 def draw_explicit(data: Data, network: Network, test_points: int, key: Key, dtype: str) -> Explicit:
     train_key, test_key, weight_key = jax.random.split(key, 3)
     weights = draw_weights(network, weight_key, data.dim, dtype)
-    return Explicit(draw(data, train_key, data.samples, dtype), draw(data, test_key, test_points, dtype), weights)
+    return Explicit(
+        draw(data, train_key, data.samples, dtype), draw(data, test_key, test_points, dtype), weights
+    )
 
 
 def explicit_instance(drawn: Explicit) -> Instance:
@@ -143,8 +157,14 @@ def wishart_instance(data: Data, network: Network, test_points: int, key: Key, d
     """
     extra = data.tokens - 1
     features = data.features
-    require(network.init == "gaussian", "sampling=wishart needs network.init=gaussian: only a Gaussian is rotation invariant.")
-    require(data.dim >= features + extra, f"sampling=wishart needs data.dim of at least {features + extra}, not {data.dim}.")
+    require(
+        network.init == "gaussian",
+        "sampling=wishart needs network.init=gaussian: only a Gaussian is rotation invariant.",
+    )
+    require(
+        data.dim >= features + extra,
+        f"sampling=wishart needs data.dim of at least {features + extra}, not {data.dim}.",
+    )
     require(
         network.key_dim >= 2 * (features + extra),
         f"sampling=wishart needs network.key_dim of at least {2 * (features + extra)}, not {network.key_dim}.",
@@ -181,7 +201,9 @@ def wishart_instance(data: Data, network: Network, test_points: int, key: Key, d
         values = std * (seen @ value_images + own @ own_values)
         return std[:, None] * seen @ rows.T, q_seen, k_seen, values, logits
 
-    cross, q_seen, k_seen, values, logits = jax.vmap(fresh)(jax.random.split(next(keys), test_points), fresh_labels)
+    cross, q_seen, k_seen, values, logits = jax.vmap(fresh)(
+        jax.random.split(next(keys), test_points), fresh_labels
+    )
     return Instance(
         labels=labels,
         gram=rows @ rows.T,
@@ -331,7 +353,9 @@ def coefficients(start: Instance, rate: Array, push: Drive) -> tuple[Array, Arra
     return rate * gram @ driver, rate * gram @ driver.T, value
 
 
-def within_samples(between: Float[Array, "rows features"], labels: Array) -> Float[Array, "samples query key"]:
+def within_samples(
+    between: Float[Array, "rows features"], labels: Array
+) -> Float[Array, "samples query key"]:
     """Out of a matrix between all features, the entries between tokens of the same sample."""
     index = feature_index(labels, (between.shape[1] - 2) // labels.shape[0] + 1)
     return between[index[:, :, None], index[:, None, :]]
@@ -372,7 +396,9 @@ class Leading(NamedTuple):
 
         def on_signal(rows: Array, norms: Array) -> Array:
             tokens = self.start.fresh.tokens(rows[:2], rows[p:])
-            return jnp.take_along_axis(tokens, signal[:, None, None], axis=2)[:, :, 0] * norms[signal][:, None]
+            return (
+                jnp.take_along_axis(tokens, signal[:, None, None], axis=2)[:, :, 0] * norms[signal][:, None]
+            )
 
         fresh = self.fresh_logits.at[:, :, 0].add(on_signal(alpha, self.key_norms))
         return self._replace(

@@ -88,8 +88,13 @@ class BenignOverfitting(Descending):
             not (self.simulator == "direct" and self.sampling == "wishart"),
             "simulator=direct needs sampling=explicit: it works on tokens and weights.",
         )
-        require(self.descent.method == "gd", "this study is about plain gradient descent: descent.method must be gd.")
-        require(self.descent.batch is None, "this study is about full-batch descent: descent.batch must be none.")
+        require(
+            self.descent.method == "gd",
+            "this study is about plain gradient descent: descent.method must be gd.",
+        )
+        require(
+            self.descent.batch is None, "this study is about full-batch descent: descent.batch must be none."
+        )
 
     @property
     def steps(self) -> int:
@@ -138,7 +143,10 @@ class BenignOverfitting(Descending):
     def watch(self, state: State) -> dict[str, Array]:
         signal, strong, others = signed_values(state.view, state.simulation.labels)
         slope = jax.nn.sigmoid(-margins(state.view, state.simulation.labels))
-        growth = [by_kind(now / was, self.data.tokens) for now, was in zip(_norms(state), state.start_norms, strict=True)]
+        growth = [
+            by_kind(now / was, self.data.tokens)
+            for now, was in zip(_norms(state), state.start_norms, strict=True)
+        ]
         return {
             "train_loss": self.loss(state),
             "time": state.time,
@@ -246,4 +254,8 @@ def _fresh_labels(state: State) -> Array:
 
 def _readout_square(state: State) -> Array:
     simulation = state.simulation
-    return jnp.sum(simulation.drawn.weights.readout**2) if isinstance(simulation, Direct) else simulation.start.readout_square
+    return (
+        jnp.sum(simulation.drawn.weights.readout**2)
+        if isinstance(simulation, Direct)
+        else simulation.start.readout_square
+    )

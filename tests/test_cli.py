@@ -1,0 +1,203 @@
+"""What a user types, and what comes back."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from lemmata.cli import main
+
+RUN = ["run", "benign-overfitting/fig1", "--scale", "smoke", "--workers", "0"]
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """Figure 1 at smoke scale, run once."""
+    folder = tmp_path_factory.mktemp("cli") / "out"
+    assert main([*RUN, "--out", str(folder)]) == 0
+    return folder
+
+
+def said(capsys, *words):
+    assert main(list(words)) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_list_names_studies_figures_and_claims(capsys):
+    studies = said(capsys, "list", "--json")["studies"]
+    [one] = [s for s in studies if s["id"] == "benign-overfitting"]
+    assert {"id": "fig1", "title": one["figures"][0]["title"]} == one["figures"][0]
+    assert all(set(claim) == {"id", "statement"} for claim in one["claims"])
+
+
+def test_list_imports_nothing_heavy():
+    code = (
+        "import sys; from lemmata.cli import main; main(['list']);"
+        "print([m for m in ('jax', 'xarray', 'scipy', 'matplotlib') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("[]")
+
+
+def test_run_leaves_a_picture_results_and_a_manifest(ran, capsys):
+    report = said(capsys, *RUN, "--out", str(ran), "--json")
+    assert report["cells"] == report["done"] == 12
+    assert report["failed"] == 0
+    assert Path(report["picture"]).read_bytes().startswith(b"\x89PNG")
+    manifest = json.loads((ran / "manifest.json").read_text())
+    assert manifest["command"].startswith("lemmata run benign-overfitting/fig1 --scale smoke")
+    assert {"versions", "platform", "precision", "seeds", "chunk_widths", "trial"} <= set(manifest)
+
+
+def test_run_again_from_its_folder_does_nothing_new(ran, capsys):
+    before = (ran / "ledger.sqlite").read_bytes()
+    report = said(capsys, "run", str(ran), "--workers", "0", "--json")
+    assert report["done"] == 12
+    assert (ran / "ledger.sqlite").read_bytes() == before
+
+
+def test_check_prints_a_verdict_for_a_claim(ran, capsys):
+    words = [
+        "check",
+        "benign-overfitting/boundary-constant",
+        "--scale",
+        "smoke",
+        "--workers",
+        "0",
+        "--out",
+        str(ran),
+        "--json",
+    ]
+    [verdict] = said(capsys, *words)["claims"]
+    assert verdict["verdict"] in ("holds", "fails", "inconclusive")
+    assert {"id", "statement", "predicted", "measured", "interval", "seeds", "conditions"} <= set(verdict)
+    assert all({"name", "holds", "margin"} <= set(c) for c in verdict["conditions"])
+
+
+def test_predict_needs_no_training(capsys):
+    report = said(capsys, "predict", "benign-overfitting", "--set", "data.signal_norm=25", "--json")
+    values = {p["name"]: p["value"] for p in report["predictions"]}
+    assert values["regime"] == "harmful"
+    assert values["critical N SNR^2 (mean field, 2 C_p^2)"] == 800
+    assert any(c["holds"] is False for c in report["conditions"])
+
+
+def test_status_verify_export_figure_and_cite(ran, capsys, tmp_path):
+    assert said(capsys, "status", str(ran), "--json")["done"] == 12
+    assert main(["verify", str(ran)]) == 0
+    for name in ("results.nc", "results.parquet"):
+        assert main(["export", str(ran), "--to", str(tmp_path / name)]) == 0
+        assert (tmp_path / name).stat().st_size > 0
+    import xarray as xr
+
+    assert xr.open_dataset(tmp_path / "results.nc").sizes["samples"] == 2
+    assert main(["figure", str(ran), "--format", "svg"]) == 0
+    assert (ran / "fig1.svg").exists()
+    capsys.readouterr()
+    assert main(["cite", "benign-overfitting"]) == 0
+    assert capsys.readouterr().out.startswith("@inproceedings")
+
+
+def test_show_tells_fields_scales_and_claims(capsys):
+    assert main(["show", "benign-overfitting/fig1"]) == 0
+    text = capsys.readouterr().out
+    assert "data.signal_norm" in text
+    assert "paper: 300 trainings" in text
+    assert "boundary-exponent" in text
+
+
+def test_a_sweep_file_changes_axes_and_fields(tmp_path, capsys):
+    from lemmata.lab.order import place_order
+
+    file = tmp_path / "sweep.toml"
+    file.write_text(
+        'study = "benign-overfitting"\nfigure = "fig1"\nscale = "smoke"\nseeds = 3\n'
+        "[set]\nnetwork.readout_divisor = 16\n[axes]\ndata.samples = [3]\ndata.noise_ratio = [5.0, 10.0]\n"
+    )
+    sweep = place_order(str(file)).sweep
+    assert sweep.dims["samples"] == (3,)
+    assert sweep.dims["noise_ratio"] == (5.0, 10.0)
+    assert sweep.seeds == (0, 1, 2)
+    assert sweep.template.network.readout_divisor == 16.0  # pyright: ignore[reportAttributeAccessIssue]
+
+
+BAD = [
+    (["run", "benign-overfiting/fig1"], "did you mean 'benign-overfitting'"),
+    (["run", "benign-overfitting/fg1"], "did you mean 'fig1'"),
+    (["run", "benign-overfitting"], "name a figure"),
+    ([*RUN, "--set", "data.signal_nom=3"], "did you mean 'data.signal_norm'"),
+    ([*RUN[:2], "--scale", "tiny"], "unknown scale 'tiny'"),
+    ([*RUN, "--set", "data.dim=-5"], "must be 3 or more"),
+    ([*RUN, "--set", "data.samples=0"], "at least one sample"),
+    ([*RUN, "--set", "data.signal_norm=1,nan"], "must be"),
+    ([*RUN, "--set", "data.samples"], "PATH=VALUE"),
+    ([*RUN, "--seeds", "0"], "at least one seed"),
+    ([*RUN, "--workers", "-1"], "--workers"),
+    (["check", "benign-overfitting/boundery"], "did you mean 'boundary-exponent'"),
+    (["run", "missing.toml"], "cannot read the sweep file"),
+    (["status", "nowhere"], "unknown study 'nowhere'"),
+]
+
+
+@pytest.mark.parametrize(("words", "says"), BAD)
+def test_bad_input_is_one_sentence_exit_code_two_and_nothing_written(
+    words, says, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert len(error.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unwritable_folder_is_said(capsys, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert main([*RUN, "--out", str(tmp_path / "file" / "below")]) == 2
+    assert "cannot write results" in capsys.readouterr().err
+
+
+def test_a_diverging_run_is_recorded_and_drawn(capsys, tmp_path):
+    words = [
+        *RUN,
+        "--out",
+        str(tmp_path / "d"),
+        "--set",
+        "descent.learning_rate=1e36",
+        "--set",
+        "data.samples=2",
+        "--json",
+    ]
+    report = said(capsys, *words)
+    assert report["done"] == report["cells"] == 6
+    assert report["diverged"] > 0
+    assert Path(report["picture"]).exists()
+
+
+def test_control_c_stops_within_seconds_and_keeps_what_is_done(tmp_path):
+    words = [
+        sys.executable,
+        "-m",
+        "lemmata",
+        "run",
+        "benign-overfitting/fig1",
+        "--scale",
+        "quick",
+        "--out",
+        str(tmp_path / "o"),
+    ]
+    with subprocess.Popen(
+        words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=dict(os.environ)
+    ) as process:
+        deadline = time.time() + 60
+        while not (tmp_path / "o" / "ledger.sqlite").exists() and time.time() < deadline:
+            time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "Run the same command again" in error
