@@ -4,6 +4,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
+from cycler import cycler
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -36,7 +37,7 @@ def canvas(
             "axes.spines.top": False,
             "axes.spines.right": False,
             "legend.frameon": False,
-            "axes.prop_cycle": plt.cycler(color=CYCLE),
+            "axes.prop_cycle": cycler(color=CYCLE),
             "savefig.facecolor": "white",
         }
     )

@@ -44,9 +44,10 @@ def run_chunk(chunk: Chunk) -> list[Outcome]:
     try:
         return _run(chunk.cells, chunk.width)
     except Exception as error:
-        if len(chunk.cells) > 1:  # find out which cells are at fault
-            return [outcome for cell in chunk.cells for outcome in run_chunk(Chunk((cell,), 1))]
-        return [failure(chunk.cells[0], error)]
+        if len(chunk.cells) == 1:
+            return [failure(cell, error) for cell in chunk.cells]
+        # Find out which cells are at fault.
+        return [outcome for cell in chunk.cells for outcome in run_chunk(Chunk((cell,), 1))]
 
 
 def failure(cell: Cell, error: Exception) -> Outcome:
@@ -82,13 +83,12 @@ def _run_lanes(cells: Sequence[Cell], width: int) -> list[Outcome]:
         if lanes is None or (waiting and not all(occupants)):
             lanes, occupants = _refill(lanes, occupants, waiting)
         most, spare = (jnp.asarray(n, jnp.int32) for n in (BLOCK, len(occupants) // 2 if waiting else 0))
-        lanes = jax.block_until_ready(run_block(lanes, most, spare))
-        stopped = [
-            i for i, s in enumerate(np.asarray(lanes.status)) if s != RUNNING and occupants[i] is not None
-        ]
+        ran: Lanes = run_block(lanes, most, spare)
+        status = np.asarray(ran.status)
+        stopped = [i for i, cell in enumerate(occupants) if cell is not None and status[i] != RUNNING]
         now = time.perf_counter()
         if stopped:
-            records = lane_records(lanes, jnp.asarray([i in stopped for i in range(len(occupants))]))
+            records = lane_records(ran, jnp.asarray([i in stopped for i in range(len(occupants))]))
             share = (now - last_harvest) / len(stopped)
             for i in stopped:
                 cell, occupants[i] = occupants[i], None
@@ -96,8 +96,9 @@ def _run_lanes(cells: Sequence[Cell], width: int) -> list[Outcome]:
                 outcomes.append(Outcome(cell.id, {name: value[i] for name, value in records.items()}, share))
             last_harvest = now
         busy = sum(cell is not None for cell in occupants)
+        lanes = ran
         if not waiting and 0 < busy <= len(occupants) // 2 and now - last_compiled > COMPILE_SECONDS:
-            lanes, occupants = _drop_idle(lanes, occupants)
+            lanes, occupants = _drop_idle(ran, occupants)
             last_compiled = now
     return outcomes
 
@@ -113,9 +114,9 @@ def _refill(
     cells = [cell or some for cell in occupants]
     trials = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(with_precision(_descending(c)) for c in cells))
     keys = jnp.stack([random_key(c.trial, c.seed) for c in cells])
-    lanes = fill(trials, keys, lanes, jnp.asarray(fresh))
+    started: Lanes = fill(trials, keys, lanes, jnp.asarray(fresh))
     vacant = jnp.asarray([cell is None for cell in occupants])
-    return lanes._replace(status=jnp.where(vacant, CAPPED, lanes.status)), occupants
+    return started._replace(status=jnp.where(vacant, CAPPED, started.status)), occupants
 
 
 def _drop_idle(lanes: Lanes, occupants: list[Cell | None]) -> tuple[Lanes, list[Cell | None]]:

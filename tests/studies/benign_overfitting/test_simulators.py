@@ -216,6 +216,12 @@ def test_a_float32_trial_holds_no_float64():
         assert all(leaf.dtype != jnp.float64 for leaf in jax.tree.leaves(state)), simulator
 
 
+def test_the_step_size_is_constant_unless_it_ramps_up():
+    assert all(trial().rate(jnp.asarray(t)) == 0.1 for t in (0, 1, 100))
+    ramping = put(put(trial(), "ramp_steps", 10.0), "ramp_start", 1e-2)
+    np.testing.assert_allclose([ramping.rate(jnp.asarray(t)) for t in (0, 5, 10, 20)], [1e-3, 1e-2, 0.1, 0.1])
+
+
 def test_passive_rows_move_nothing():
     t = put(trial(4, simulator="gram"), "descent.steps", 20)
     few, many = (train(put(t, "test_points", n), key=jax.random.key(1))["train_loss"] for n in (2, 10))

@@ -46,8 +46,8 @@ def setting(fields: dict, **changes: float) -> Setting:
     std = named["dim"] ** -0.5 / named["init_divisor"] / sqrt(3)
     return Setting(
         samples=int(named["samples"]),
-        tokens=named["tokens"],
-        dim=named["dim"],
+        tokens=int(named["tokens"]),
+        dim=int(named["dim"]),
         key_dim=int(named["key_dim"]),
         signal_norm=named["signal_norm"],
         weak_noise=named["weak_noise"],

@@ -377,9 +377,9 @@ class Leading(NamedTuple):
 
     @staticmethod
     def begin(start: Instance) -> "Leading":
-        norms = (jnp.sum(m**2, axis=1) for m in (start.query, start.key))
+        query_norms, key_norms = jnp.sum(start.query**2, axis=1), jnp.sum(start.key**2, axis=1)
         value = jnp.concatenate([start.value, start.fresh.value])
-        return Leading(start, start.query @ start.key.T, *norms, value, start.fresh.logits)
+        return Leading(start, start.query @ start.key.T, query_norms, key_norms, value, start.fresh.logits)
 
     @property
     def labels(self) -> Array:
@@ -434,7 +434,8 @@ class Direct(NamedTuple):
 
     @property
     def weights(self) -> Weights:
-        return Weights(*self.fit.params, self.drawn.weights.readout)
+        query, key, value = self.fit.params
+        return Weights(query, key, value, self.drawn.weights.readout)
 
     def view(self) -> View:
         logits, values = look(self.weights, self.tokens)

@@ -106,7 +106,7 @@ class BenignOverfitting(Descending):
 
     def rate(self, step: Array) -> Array:
         """The step size at a step."""
-        left = jnp.clip(1 - step / jnp.maximum(self.ramp_steps, 1e-9), 0, 1)
+        left = jnp.where(self.ramp_steps > 0, jnp.clip(1 - step / jnp.maximum(self.ramp_steps, 1), 0, 1), 0)
         return (self.descent.learning_rate * self.ramp_start**left).astype(self.precision)
 
     def start(self, key: Key) -> State:
