@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +94,8 @@ def show(options: argparse.Namespace) -> None:
 def run(options: argparse.Namespace) -> int:
     order = _order(options.name, options)
     order.sweep.cells  # noqa: B018  (built now, so that bad input shows before anything is written)
+    if options.adaptive:
+        return _run_adaptive(order, options)
     results = _carry_out(order, options)
     verdicts = order.study.check(results)
     picture = None if order.axes else order.draw(results, verdicts)
@@ -119,8 +122,12 @@ def check(options: argparse.Namespace) -> int:
     s = study(study_id)
     chosen = [s.claim(claim_id)] if claim_id else [s.claim(id) for id in s.claims]
     figures = dict.fromkeys(claim.figure for claim in chosen)
-    results = [_carry_out(_order(f"{s.id}/{id}", options), options) for id in figures]
-    verdicts = s.check(*results, only=claim_id or None)
+    orders = {id: _order(f"{s.id}/{id}", options) for id in figures}
+    results = {id: _carry_out(order, options) for id, order in orders.items()}
+    if options.until_decided:
+        verdicts = _until_decided(s, orders, results, claim_id or None, options)
+    else:
+        verdicts = s.check(*results.values(), only=claim_id or None)
     if options.json:
         _print_json({"study": s.id, "scale": options.scale, "claims": [_plain_verdict(v) for v in verdicts]})
     else:
@@ -269,6 +276,78 @@ def _carry_out(order: "Order", options: argparse.Namespace) -> "xr.Dataset":
         return order.run(min(workers, max(to_do, 1)), lambda cells: bar.advance(task, cells))
 
 
+def _run_adaptive(order: "Order", options: argparse.Namespace) -> int:
+    """Run only what narrows the figure's boundary; say what was found and at what price."""
+    from lemmata.descent import STATUS
+    from lemmata.lab.pool import cache_compilations
+
+    cache_compilations()
+    full = len(order.sweep.cells)
+    done = 0
+
+    def progress(cells: int) -> None:
+        nonlocal done
+        done += cells
+        print(
+            f"\r{order.study.id}/{order.figure.id} (adaptive): {done} trainings",
+            end="",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    found = order.refine(options.width, options.budget or full, _workers(options), progress)
+    print(file=sys.stderr)
+    law, verdicts = found.boundary.exponent, order.study.check(found.results)
+    picture = None if order.axes else order.draw(found.results, verdicts)
+    if options.json:
+        _print_json(
+            {
+                "study": order.study.id,
+                "figure": order.figure.id,
+                "scale": order.scale,
+                "store": str(order.store.path),
+                "cells": full,
+                "done": found.trainings,
+                "failed": int((found.results["status"] == STATUS.index("failed")).sum()),
+                "exponent": {"value": law.value, "interval": [law.low, law.high], "note": law.note},
+                "picture": str(picture) if picture else None,
+            }
+        )
+    else:
+        said = f"{law.value:.3g} [{law.low:.3g}, {law.high:.3g}]" if law.exists else law.note
+        print(f"exponent of the boundary: {said} from {found.trainings} trainings (the full grid has {full})")
+        print(f"results: {order.store.path}" + (f"\npicture: {picture}" if picture else ""))
+    return 0
+
+
+def _until_decided(
+    s: Study, orders: "dict[str, Order]", results: "dict[str, xr.Dataset]", only: str | None, options: Any
+) -> "list[Verdict]":
+    """Add seeds where claims are still open, until all are decided or the budget of extra trainings is spent.
+
+    Looking again and again would decide wrongly more often than once, so each look gets half the error of the one
+    before: 2.5 %, 1.25 %, ... of false discoveries, 5 % in all.
+    """
+    rate = 0.025
+    left = options.budget or sum(len(order.sweep.cells) for order in orders.values())
+    while True:
+        verdicts = s.check(*results.values(), only=only, rate=rate)
+        added = False
+        for id, order in orders.items():
+            seeds = len(order.sweep.seeds)
+            price = len(order.sweep.cells) // seeds
+            open_ = [v for v in verdicts if v.verdict == "inconclusive" and s.claim(v.id).figure == id]
+            asked = max((v.more_seeds or 0 for v in open_), default=0)
+            more = min(asked, seeds, left // price)  # at most twice the seeds: the estimate is rough
+            if more > 0:
+                orders[id] = replace(order, seeds=seeds + more)
+                results[id] = _carry_out(orders[id], options)
+                left, added = left - more * price, True
+        if not added:
+            return verdicts
+        rate /= 2
+
+
 def _workers(options: argparse.Namespace) -> int:
     if options.workers is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -308,7 +387,7 @@ def _plain_verdict(v: "Verdict") -> dict[str, Any]:
         "predicted": v.predicted,
         "measured": v.measured.value,
         "interval": [v.measured.low, v.measured.high],
-        "seeds": v.measured.count,
+        "seeds": v.seeds,
         "tolerance": list(v.tolerance),
         "conditions": [{"name": c.name, "holds": c.holds, "margin": c.margin} for c in v.conditions],
         "sentence": v.sentence,
@@ -415,18 +494,23 @@ def _parser() -> argparse.ArgumentParser:
         "What a study or figure says, its notation, decisions and cost",
         name="STUDY or STUDY/FIGURE",
     )
-    running(
-        command(
-            "run",
-            run,
-            "Run a figure, or a sweep file; resumes by itself",
-            name="STUDY/FIGURE, FILE.toml or DIR",
-        ),
-        None,
+    about = "Run a figure, or a sweep file; resumes by itself"
+    sub = command("run", run, about, name="STUDY/FIGURE, FILE.toml or DIR")
+    running(sub, None)
+    sub.add_argument(
+        "--adaptive", action="store_true", help="train only near the boundary that the figure shows"
     )
-    running(
-        command("check", check, "Run what is missing and judge the claims", name="STUDY or STUDY/CLAIM"),
-        "quick",
+    sub.add_argument(
+        "--width", type=float, default=0.2, help="how wide the interval of its exponent may be (0.2)"
+    )
+    sub.add_argument(
+        "--budget", type=int, help="most trainings of an adaptive run (default: those of the full grid)"
+    )
+    sub = command("check", check, "Run what is missing and judge the claims", name="STUDY or STUDY/CLAIM")
+    running(sub, "quick")
+    sub.add_argument("--until-decided", action="store_true", help="add seeds until every claim is decided")
+    sub.add_argument(
+        "--budget", type=int, help="most trainings that --until-decided adds (default: as many again)"
     )
     sub = command(
         "predict", predict, "Conditions with margins and predictions, without training", name="STUDY"

@@ -35,11 +35,26 @@ class Prediction:
 
 
 @dataclass(frozen=True)
+class Question:
+    """What an adaptive run of a figure refines: the critical value of one axis (`threshold`) as a power of another
+    (`over`).
+
+    `success(results)` says which runs succeeded (1, 0, NaN where not run). Both names are axes of the sweep or
+    coordinates that the results derive from them.
+    """
+
+    success: "Callable[[xr.Dataset], xr.DataArray]"
+    threshold: str
+    over: str
+
+
+@dataclass(frozen=True)
 class Figure:
     """A sweep, a drawing of its results, and how the paper was read.
 
     `sweep(scale)` is what to run. `draw(results, verdicts)` returns a matplotlib figure. `complete(results)` adds
     derived coordinates and variables (the SNR of a signal norm) to the stored ones before anybody looks at them.
+    `question` is the boundary that `run --adaptive` refines, where the figure shows one.
     """
 
     id: str
@@ -47,6 +62,7 @@ class Figure:
     draw: "Callable[[xr.Dataset, list[Verdict]], matplotlib.figure.Figure]"
     reading: str
     complete: "Callable[[xr.Dataset], xr.Dataset]" = lambda results: results
+    question: Question | None = None
     study: str = ""
 
     def run(self, scale: str = "quick", workers: int = 0, **options: Any) -> "xr.Dataset":
@@ -136,14 +152,13 @@ class Study:
         """The conditions of the theorems at a trial, with margins, and what they predict for it."""
         return _room(self, "claims").predict(trial)
 
-    def check(self, results: "xr.Dataset | list[xr.Dataset]", only: str | None = None) -> list[Verdict]:
+    def check(self, *results: "xr.Dataset", only: str | None = None, rate: float = 0.05) -> list[Verdict]:
         """A verdict for every claim that bears on these results (of one figure or several), judged together: the
-        false discovery rate of all is controlled."""
-        several = results if isinstance(results, list) else [results]
-        figures = {one.attrs.get("figure"): one for one in several}
+        false discovery rate of all is kept at `rate`."""
+        figures = {one.attrs.get("figure"): one for one in results}
         claims = [self.claim(id) for id in self.claims if only in (None, id)]
         judged = [c.judge(self.claims[c.id], figures[c.figure]) for c in claims if c.figure in figures]
-        return together(judged)
+        return together(judged, rate)
 
 
 @cache

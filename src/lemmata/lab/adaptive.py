@@ -17,6 +17,7 @@ from lemmata.errors import require
 from lemmata.measure.binomial import Counts
 from lemmata.measure.boundary import Boundary, boundary
 from lemmata.measure.estimate import Estimate
+from lemmata.study import Question
 from lemmata.sweep import Sweep
 
 COARSE = 4
@@ -27,19 +28,6 @@ CLOSE = 1.5
 
 STEEPEST = 4.0
 """The steepest transition that a plan believes in, in logits a grid step: sharper ones cannot be told apart."""
-
-
-@dataclass(frozen=True)
-class Question:
-    """What an adaptive run refines: the critical value of one axis (`threshold`) as a power of another (`over`).
-
-    `success(results)` says which runs succeeded (1, 0, NaN where not run). Both names are axes of the sweep or
-    coordinates that the results derive from them.
-    """
-
-    success: Callable[[xr.Dataset], xr.DataArray]
-    threshold: str
-    over: str
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import xarray as xr
 
 from lemmata import lab
 from lemmata.errors import BadInput, require, unknown
+from lemmata.lab.adaptive import Refined, refine
 from lemmata.lab.plan import plan
 from lemmata.lab.store import Store
 from lemmata.measure.compare import Verdict
@@ -97,6 +98,31 @@ class Order:
 
     def run(self, workers: int = 0, progress: lab.Progress = lambda cells: None) -> xr.Dataset:
         """Run what is missing and return the results."""
+        self._require_own_store()
+        lab.carry_out(self.sweep, self.store, self.manifest(), workers, progress)
+        return self.results()
+
+    def refine(
+        self, width: float, budget: int, workers: int = 0, progress: lab.Progress = lambda cells: None
+    ) -> Refined:
+        """Run only what narrows the boundary of the figure, until the interval of its exponent is at most `width`."""
+        question = self.figure.question
+        name = f"{self.study.id}/{self.figure.id}"
+        if question is None:
+            raise BadInput(
+                f"'{name}' shows no boundary that an adaptive run could refine; leave out --adaptive."
+            )
+        self._require_own_store()
+        manifest = self.manifest()
+        manifest["command"] += f" --adaptive --width {width:g} --budget {budget}"
+
+        def run(chosen: Sweep) -> xr.Dataset:
+            lab.carry_out(chosen, self.store, manifest, workers, progress)
+            return self.results(chosen)
+
+        return refine(self.sweep, question, run, width, budget)
+
+    def _require_own_store(self) -> None:
         existing = self.store.manifest if (self.store.path / "manifest.json").exists() else {}
         same = existing.get("figure", self.figure.id) == self.figure.id
         same = same and existing.get("study", self.study.id) == self.study.id
@@ -104,12 +130,10 @@ class Order:
             same,
             f"'{self.store.path}' already holds {existing.get('study')}/{existing.get('figure')}; choose another --out.",
         )
-        lab.carry_out(self.sweep, self.store, self.manifest(), workers, progress)
-        return self.results()
 
-    def results(self) -> xr.Dataset:
-        """What is stored, completed by the figure."""
-        loaded = self.store.load(self.sweep)
+    def results(self, sweep: Sweep | None = None) -> xr.Dataset:
+        """What is stored of the order's sweep (or of another over the same axes), completed by the figure."""
+        loaded = self.store.load(sweep or self.sweep)
         loaded.attrs |= {"study": self.study.id, "figure": self.figure.id, "scale": self.scale}
         return self.figure.complete(loaded)
 

@@ -6,6 +6,7 @@ care: the likelihood then has a supremum instead of a maximum, reached as the sl
 location are finite all the same.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,14 +42,21 @@ def counted(success: np.ndarray, *places: np.ndarray) -> tuple[Counts, list[np.n
 
 
 def likelihood(
-    counts: Counts, design: np.ndarray, offset: float = 0.0, link: Link = "logit", lapse: float | None = 0.0
+    counts: Counts,
+    design: np.ndarray,
+    offset: float = 0.0,
+    link: Link = "logit",
+    lapse: float | None = 0.0,
+    start: np.ndarray | None = None,
 ) -> tuple[np.ndarray, float]:
     """The coefficients of greatest likelihood and their log-likelihood. A lapse rate of None is fitted too."""
     if lapse is None:
-        fits = [likelihood(counts, design, offset, link, rate) for rate in LAPSES]
+        fits = [likelihood(counts, design, offset, link, rate, start) for rate in LAPSES]
         return max(fits, key=lambda fit: fit[1])
-    beta = np.zeros(design.shape[1])
+    beta = np.zeros(design.shape[1]) if start is None else start
     eta = design @ beta + offset
+    if np.abs(eta).max() > FAR / 2:  # too sure to be moved
+        beta, eta = np.zeros_like(beta), np.zeros_like(eta) + offset
     value, score, information = _derivatives(counts, design, eta, link, lapse)
     for _ in range(60):
         ridge = 1e-9 * max(float(np.trace(information)), 1e-12)  # keeps separated data solvable
@@ -65,6 +73,24 @@ def likelihood(
         if gained < 1e-6:
             break
     return beta, value
+
+
+def profile(
+    counts: Counts,
+    design: Callable[[float], np.ndarray],
+    offset: float = 0.0,
+    link: Link = "logit",
+    lapse: float | None = 0.0,
+) -> Callable[[float], float]:
+    """The greatest log-likelihood as a function of a parameter of the design; each fit starts where the last ended."""
+    last: np.ndarray | None = None
+
+    def best(parameter: float) -> float:
+        nonlocal last
+        last, value = likelihood(counts, design(parameter), offset, link, lapse, last)
+        return value
+
+    return best
 
 
 def informative(counts: Counts, eta: np.ndarray, link: Link = "logit") -> float:

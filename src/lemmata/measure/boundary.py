@@ -1,18 +1,20 @@
 """Boundary: the critical line of a two-axis sweep and its law, by one binomial model over all cells."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, inf, isfinite
 
 import numpy as np
 import xarray as xr
 
-from lemmata.measure.binomial import Counts, Link, counted, informative, likelihood
+from lemmata.measure.binomial import Counts, Link, counted, informative, likelihood, profile
 from lemmata.measure.columns import columns, logarithm
 from lemmata.measure.estimate import Estimate, answering, needs
 from lemmata.measure.profile import drop_at, profile_interval, root
 
 REACH = 64.0  # exponents and log-constants farther than this from the fit count as infinite
 SEPARATED = 1e-3  # a log-likelihood above minus this says that a line parts all successes from all failures
+PARTED = "One line parts all successes from all failures: the interval is bounded by the grid."
 
 
 @dataclass(frozen=True)
@@ -84,59 +86,48 @@ def _law(
         f"success does not change with '{threshold}', so there is no boundary in it.",
     )
     mark = drop_at(level, informative(counts, slope * y + tilt * mid + base, link))
-    parted = top > -SEPARATED
-    note = (
-        "One line parts all successes from all failures: intervals are bounded by the grid." if parted else ""
-    )
-    span_x, span_y = float(np.ptp(x)), float(np.ptp(y))
 
-    def estimate(loss, start: float, peak: float, scale: float, change=lambda v: v) -> Estimate:
-        low, high = profile_interval(lambda v: loss(v) + peak, start, scale, mark, REACH)
-        value = _middle(loss, start, low, high) if parted else start
-        return Estimate(value, low, high, runs, level, note).map(change)
+    def located(
+        start: float, peak: float, scale: float, design: Callable[[float], list[np.ndarray]]
+    ) -> Estimate:
+        """A parameter of the law: where the likelihood peaks, and how far it stays near the peak."""
+        held = profile(counts, lambda v: np.stack(design(v), 1), link=link)
+        low, high = profile_interval(lambda v: peak - held(v), start, scale, mark, REACH)
+        parted = peak > -SEPARATED
+        value = _middle(held, start, low, high) if parted else start
+        return Estimate(value, low, high, runs, level, PARTED if parted else "")
 
-    step = span_y / span_x / 16
-    law = estimate(lambda e: -best(y - e * mid, one)[1], -tilt / slope, top, step)
+    step_y, step_e = float(np.ptp(y)) / 16, float(np.ptp(y) / np.ptp(x)) / 16
+    law = located(-tilt / slope, top, step_e, lambda e: [y - e * mid, one])
     if exponent is None:
-        start = -(base - tilt * centre) / slope
-        constant = estimate(lambda c: -best(y - c, x)[1], start, top, span_y / 16, _exp)
+        constant = located((tilt * centre - base) / slope, top, step_y, lambda c: [y - c, x])
     else:
-        (s, b), peak = best(y - exponent * x, one)
-        constant = estimate(lambda c: -best(y - exponent * x - c)[1], -b / s, peak, span_y / 16, _exp)
+        (steep, shift), peak = best(y - exponent * x, one)
+        constant = located(-shift / steep, peak, step_y, lambda c: [y - exponent * x - c])
         constant = constant.noted(f"Fitted at the exponent {exponent:g}.")
-    return Boundary(law, constant, _bend(counts, mid, y, mark, link, level))
-
-
-def _bend(counts: Counts, x: np.ndarray, y: np.ndarray, mark: float, link: Link, level: float) -> Estimate:
-    """How much the local exponent changes over the grid, by a quadratic term in the model of all cells."""
-    runs = int(counts.trials.sum())
     if len(np.unique(x)) < 3:
-        return Estimate.absent("a bend needs at least three grid values.", runs)
-    one, span = np.ones_like(x), float(np.ptp(x))
-    square = x**2 / (2 * span)  # its coefficient is the change of slope over the grid
-
-    def loss(change: float) -> float:
-        return -likelihood(counts, np.stack([y - change * square, x, one], 1), link=link)[1]
-
-    (slope, _, curve, _), peak = likelihood(counts, np.stack([y, x, square, one], 1), link=link)
-    start = -curve / slope if slope else 0.0
-    if not isfinite(start) or abs(start) > REACH:
-        return Estimate.absent("the runs do not tell a bend of the boundary.", runs)
-    scale = float(np.ptp(y)) / span / 16
-    low, high = profile_interval(lambda v: loss(v) + peak, start, scale, mark, REACH)
-    value = _middle(loss, start, low, high) if peak > -SEPARATED else start
-    return Estimate(value, low, high, runs, level)
+        return Boundary(
+            law, constant.map(_exp), Estimate.absent("a bend needs at least three grid values.", runs)
+        )
+    square = mid**2 / (2 * np.ptp(x))  # its coefficient is the change of the exponent over the grid
+    (steep, _, curve, _), peak = best(y, mid, square, one)
+    if abs(curve) > REACH * abs(steep):
+        return Boundary(
+            law, constant.map(_exp), Estimate.absent("the runs do not tell how the boundary bends.", runs)
+        )
+    bend = located(-curve / steep, peak, step_e, lambda b: [y - b * square, mid, one])
+    return Boundary(law, constant.map(_exp), bend)
 
 
-def _middle(loss, start: float, low: float, high: float) -> float:
+def _middle(held: Callable[[float], float], start: float, low: float, high: float) -> float:
     """The middle of the values that explain separated data perfectly."""
 
-    def over(value: float) -> float:
-        return loss(value) - 0.05
+    def short(value: float) -> float:
+        return -held(value) - 0.05
 
-    if over(start) > 0 or not (isfinite(low) and isfinite(high)):
+    if short(start) > 0 or not (isfinite(low) and isfinite(high)):
         return start
-    return (root(over, low, start, 1e-6) + root(over, start, high, 1e-6)) / 2
+    return (root(short, low, start, 1e-6) + root(short, start, high, 1e-6)) / 2
 
 
 def _exp(value: float) -> float:

@@ -7,7 +7,7 @@ from typing import Any, cast
 from scipy.optimize import brentq
 from scipy.stats import t
 
-FEWEST = 8.0
+FEWEST = 12.0
 
 
 def profile_interval(
@@ -36,7 +36,7 @@ def drop_at(level: float, informative: float) -> float:
     """The drop of the log-likelihood that marks the ends of an interval at this confidence.
 
     With many informative runs it is half the quantile of chi-square; with few, the square of Student's t takes its
-    place, with a degree of freedom for each (but at least eight: that is where it covers what it says, by simulation).
+    place, with a degree of freedom for each (but at least twelve: there it covers what it says, by simulation).
     """
     return float(t.ppf((1 + level) / 2, max(informative, FEWEST))) ** 2 / 2
 

@@ -5,7 +5,7 @@ from math import exp, inf, log
 import numpy as np
 import xarray as xr
 
-from lemmata.measure.binomial import Counts, Link, counted, informative, likelihood, quantile
+from lemmata.measure.binomial import Counts, Link, counted, informative, likelihood, profile, quantile
 from lemmata.measure.columns import columns, logarithm
 from lemmata.measure.estimate import Estimate, answering, needs
 from lemmata.measure.profile import drop_at, profile_interval
@@ -34,11 +34,9 @@ def critical_size(
     if not counts.mixed:
         return _outside(counts, place, size, target, level)
 
-    def drop(centre: float) -> float:
-        return top - likelihood(counts, (place - centre)[:, None], quantile(link, target), link, lapse)[1]
-
     (slope, base), top = likelihood(counts, np.stack([place, np.ones_like(place)], 1), 0.0, link, lapse)
     mark = drop_at(level, informative(counts, slope * place + base, link))
+    held = profile(counts, lambda c: (place - c)[:, None], quantile(link, target), link, lapse)
     width = place[-1] - place[0]
     last_failure, first_success = _gap(counts, place, np.sign(slope))
     separated = last_failure < first_success
@@ -50,7 +48,7 @@ def critical_size(
         abs(centre - place.mean()) < REACH * width,
         f"success does not change with '{size}', so nothing is critical.",
     )
-    low, high = profile_interval(drop, centre, width / len(place) / 4, mark, REACH * width)
+    low, high = profile_interval(lambda c: top - held(c), centre, width / len(place) / 4, mark, REACH * width)
     note = (
         f"Every run beyond {size} = {exp(first_success):.4g} differs from every run up to {exp(last_failure):.4g}: "
         "the interval is bounded by the grid."

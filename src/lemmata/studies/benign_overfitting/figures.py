@@ -7,12 +7,13 @@ import xarray as xr
 
 from lemmata.descent import Descent
 from lemmata.draw.style import settings
+from lemmata.measure.columns import below
 from lemmata.studies.benign_overfitting import pictures, theory
 from lemmata.studies.benign_overfitting.data import Data
 from lemmata.studies.benign_overfitting.network import Network
 from lemmata.studies.benign_overfitting.theory import Setting
 from lemmata.studies.benign_overfitting.trials import KINDS, LOSSES, BenignOverfitting
-from lemmata.study import Figure, Scale
+from lemmata.study import Figure, Question, Scale
 from lemmata.sweep import Axis, Sweep, axis
 from lemmata.trial import put
 
@@ -245,8 +246,8 @@ def _agreement(scale: Scale) -> Sweep:
     return Sweep(trial, (simulators, noises), tuple(range({"smoke": 1, "quick": 3, "paper": 10}[scale])))
 
 
-def _figure(id: str, sweep, draw, reading: str) -> Figure:
-    return Figure(id, sweep, draw, reading, complete)
+def _figure(id: str, sweep, draw, reading: str, question: Question | None = None) -> Figure:
+    return Figure(id, sweep, draw, reading, complete, question)
 
 
 FIGURES: dict[str, Figure] = {
@@ -260,6 +261,7 @@ FIGURES: dict[str, Figure] = {
             "follows its curve; --set network.readout_divisor=16 takes the other, --set data.balanced_labels=false draws "
             "labels as fair coins). Grid and seeds are not printed: N = 2..20 and ten signal norms from 1 to 100 give the "
             "printed ends of the SNR axis, 0.16 and 15.6.",
+            Question(lambda results: below(results["test_loss"], 0.2), "snr", "samples"),
         ),
         _figure(
             "fig3",
