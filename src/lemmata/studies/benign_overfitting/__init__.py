@@ -26,6 +26,7 @@ STUDY = Study(
         "time-benign": "Convergence time against signal norm and target loss, benign regime",
         "time-harmful": "Convergence time against samples and target loss, harmful regime",
         "asymptotic-boundary": "The phase boundary in the theorem's own regime (key dimension 1e12)",
+        "literal-constants": "The three stages where the proof's explicit constants apply",
         "attention-leak": "Attention left on the losing tokens against the key dimension",
         "noise-ratio": "The critical N SNR^2 against the strength of the strong noise token",
         "no-strong-token": "Without a strong noise token (C_p = 1), outside the theory",

@@ -189,6 +189,37 @@ def winner(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     return figure
 
 
+def stages(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+    """Values and signal attention over accumulated step size, in units of eta |mu|^2 |w_O|^2 t, with the ends of the
+    stages of one run."""
+    figure, axes = canvas(results.sizes["control"], width=4.2, squeeze=False)
+    noise = settings(results)["data.weak_noise"] ** 2 * settings(results)["data.dim"]
+    for ax, control in zip(axes[0], results.control.values, strict=True):
+        one = results.sel(control=control).isel(samples=-1, seed=0)
+        time = one.time_curve * float(control) / float(one.samples) * noise
+        ax.loglog(time, one.signal_value_curve, color=BLUE, label="value of the signal")
+        ax.loglog(time, np.abs(one.strong_value_curve), color=RED, label="|value of the strong noise|")
+        attention = one.attention_curve.sel(query="signal", key="signal")
+        ax.loglog(time, attention, color=GREEN, label="attention on the signal")
+        for name, style, label in (
+            ("signal_leads", ":", "T1"),
+            ("slope_leaves", "--", "T2"),
+            ("steps", "-", "T3"),
+        ):
+            at = np.interp(float(one[name]), one.step, time.ffill("step"))
+            ax.axvline(at, color=LOSER, linestyle=style, linewidth=1)
+            ax.text(at, 2e-8, label, fontsize=7, ha="right")
+        ax.set(
+            title=rf"$N\,\mathrm{{SNR}}^2$ = {control:.3g}",
+            xlabel=r"$\eta |\mu|^2 |w_O|^2\, t$",
+            ylim=(1e-8, 100),
+        )
+        ax.legend(fontsize=7, loc="upper left")
+    text = f"One run each with N = {int(results.samples[-1])}; T1: the signal leads 3M times, T2: the loss derivative decays;"
+    caption(figure, results, text, verdicts)
+    return figure
+
+
 def leak(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     """Attention off the signal at the end, against the key dimension."""
     figure, ax = canvas(1, width=5.2)
