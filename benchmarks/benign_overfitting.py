@@ -57,11 +57,44 @@ def torch_step_seconds(samples: int, signal_norm: float, threads: int, steps: in
     return (time.perf_counter() - began) / steps
 
 
+def lab_cell(samples: int, signal_norm: float) -> tuple[float, float]:
+    """Seconds of one step, and of everything around the steps of one cell (drawing weights, training and test set,
+    testing), once compiled."""
+    import jax
+    import jax.numpy as jnp
+
+    from lemmata.descent import fill, read, run_block
+    from lemmata.studies.benign_overfitting.figures import template
+    from lemmata.trial import put, random_key, with_precision
+
+    trial = put(
+        put(put(template(), "data.samples", samples), "data.signal_norm", signal_norm),
+        "descent.target_loss",
+        0.0,
+    )
+    trial = put(trial, "network.readout_divisor", 16.0)
+    one = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], with_precision(trial))
+    key, here, steps = random_key(trial, 0)[None], jnp.ones(1, bool), 200
+    for _ in range(2):  # the first round compiles
+        began = time.perf_counter()
+        lanes = jax.block_until_ready(fill(one, key, None, here))
+        started = time.perf_counter()
+        lanes = jax.block_until_ready(
+            run_block(lanes, jnp.asarray(steps, jnp.int32), jnp.asarray(0, jnp.int32))
+        )
+        stepped = time.perf_counter()
+        jax.block_until_ready(read(lanes, here))
+        around = (started - began) + (time.perf_counter() - stepped)
+    return (stepped - started) / steps, around
+
+
 def lab_seconds(out: Path, cache: Path) -> float:
     """Seconds of the whole command in a process of its own."""
     command = [sys.executable, "-m", "lemmata", "run", FIGURE, *CHANGES, "--out", str(out)]
     began = time.perf_counter()
-    subprocess.run(command, check=True, env={**os.environ, "LEMMATA_CACHE": str(cache)}, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        command, check=True, env={**os.environ, "LEMMATA_CACHE": str(cache)}, stdout=subprocess.DEVNULL
+    )
     return time.perf_counter() - began
 
 
@@ -69,10 +102,15 @@ def main() -> None:
     from lemmata.lab.order import place_order
 
     sample = (2, 4, 10, 20)
-    per_step = {}
+    per_step, around = {}, {}
     for n in sample:
         per_step[n] = min(torch_step_seconds(n, norm, t) for norm in (12.0, 67.0) for t in (1, 2))
-        print(f"PyTorch, N = {n}: {1e3 * per_step[n]:.2f} ms a step", flush=True)
+        step, around[n] = lab_cell(n, 50.0)
+        print(
+            f"N = {n}: PyTorch {1e3 * per_step[n]:.2f} ms a step, lab {1e3 * step:.3f} ms, ratio {per_step[n] / step:.0f}; "
+            f"around the steps of a cell the lab takes {1e3 * around[n]:.0f} ms",
+            flush=True,
+        )
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
         whole = lab_seconds(out, Path(folder) / "cache")
@@ -85,7 +123,9 @@ def main() -> None:
     at_small = steps.samples.values <= 4
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
     print(f"steps in the figure: {int(steps.sum())}; PyTorch would take {peer.sum():.0f} s")
-    print(f"lab, whole command, compilation included: {whole:.0f} s; ratio {peer.sum() / whole:.1f} (to reach: 10)")
+    print(
+        f"lab, whole command, compilation included: {whole:.0f} s; ratio {peer.sum() / whole:.1f} (to reach: 10)"
+    )
     print(
         f"N up to 4: PyTorch {peer[at_small].sum():.0f} s, lab {small:.2f} s of worker time with compilation; "
         f"ratio {peer[at_small].sum() / small:.0f} (to reach: 100)"

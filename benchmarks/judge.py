@@ -279,7 +279,8 @@ def named_growth(repetitions: int, seed: int = 0) -> dict[str, tuple[float, floa
 
 def table(repetitions: int, report: Callable[[str], None] = print) -> str:
     lines = [
-        "| results | covers the truth | true, called `fails` | true and on the edge, called `fails` | off by 0.5 or a factor 2, "
+        "| results | covers the truth | true, called `fails` | true and on the edge, called `fails` | off by 0.5 or a "
+        "factor 2, "
         "called `holds` | true, left open |",
         "|---|---|---|---|---|---|",
     ]

@@ -123,6 +123,8 @@ def check(options: argparse.Namespace) -> int:
     chosen = [s.claim(claim_id)] if claim_id else [s.claim(id) for id in s.claims]
     figures = dict.fromkeys(claim.figure for claim in chosen)
     orders = {id: _order(f"{s.id}/{id}", options) for id in figures}
+    if options.out and len(orders) > 1:
+        orders = {id: replace(order, out=Path(options.out) / id) for id, order in orders.items()}
     results = {id: _carry_out(order, options) for id, order in orders.items()}
     if options.until_decided:
         verdicts = _until_decided(s, orders, results, claim_id or None, options)
@@ -210,6 +212,35 @@ def export(options: argparse.Namespace) -> None:
         if isinstance(error, BadInput):
             raise
         raise BadInput(f"cannot export to '{path.name}': {error}; install lemmata[export].") from None
+    except OSError as error:
+        raise BadInput(f"cannot write '{path}': {error.strerror}.") from None
+    print(path)
+
+
+def report(options: argparse.Namespace) -> None:
+    from lemmata.lab.order import place_order
+    from lemmata.report import Chapter, page
+
+    parts = []
+    for s in [study(id) for id in options.studies] or studies().values():
+        orders = [place_order(f"{s.id}/{id}", options.scale) for id in s.figures]
+        stored = {order.figure.id: order for order in orders if order.store.exists}
+        results = {id: order.results() for id, order in stored.items()}
+        verdicts = s.check(*results.values())
+        chapters = []
+        for id, order in stored.items():
+            own = [v for v in verdicts if s.claim(v.id).figure == id]
+            picture = order.draw(results[id], own)
+            chapters.append(Chapter(id, s.figures[id], order.figure.reading, order.command, picture, own))
+        if chapters:
+            parts.append((s, chapters))
+    if not parts:
+        raise BadInput(
+            f"nothing is stored at scale '{options.scale}' yet; run a figure or check a study first."
+        )
+    path = Path(options.to)
+    try:
+        path.write_text(page(parts), encoding="utf-8")
     except OSError as error:
         raise BadInput(f"cannot write '{path}': {error.strerror}.") from None
     print(path)
@@ -525,6 +556,10 @@ def _parser() -> argparse.ArgumentParser:
     command("verify", verify, "Is a store whole", dir="DIR")
     sub = command("export", export, "Results as netCDF or parquet", dir="DIR")
     sub.add_argument("--to", required=True, metavar="FILE.nc|FILE.parquet")
+    sub = command("report", report, "One self-contained HTML page from what is stored")
+    sub.add_argument("studies", nargs="*", metavar="STUDY", help="default: all that have results")
+    sub.add_argument("--scale", default="quick")
+    sub.add_argument("--to", default="report.html", metavar="FILE.html")
     command("cite", cite, "BibTeX of the paper", name="STUDY")
     return parser
 

@@ -215,7 +215,7 @@ def stages(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
             ylim=(1e-8, 100),
         )
         ax.legend(fontsize=7, loc="upper left")
-    text = f"One run each with N = {int(results.samples[-1])}; T1: the signal leads 3M times, T2: the loss derivative decays;"
+    text = f"One run each, N = {int(results.samples[-1])}; T1: the signal leads 3M times, T2: the loss derivative decays;"
     caption(figure, results, text, verdicts)
     return figure
 
