@@ -11,12 +11,12 @@ from lemmata.study import Study
 
 STYLE = """
 body { font: 16px/1.5 Georgia, serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222; background: #fff; }
-h1, h2, h3 { font-weight: normal; line-height: 1.2; } 
+h1, h2, h3 { font-weight: normal; line-height: 1.2; }
 h2 { border-top: 1px solid #ccc; padding-top: 1.5rem; margin-top: 3rem; }
 table { border-collapse: collapse; width: 100%; font-size: 0.9rem; } td, th { text-align: left; vertical-align: top;
 padding: 0.35rem 0.7rem 0.35rem 0; border-bottom: 1px solid #eee; } th { font-weight: normal; color: #666; }
 img { max-width: 100%; } .holds { color: #00694e; } .fails { color: #b34400; font-weight: bold; }
-.inconclusive { color: #777; } .note { color: #666; font-size: 0.85rem; } 
+.inconclusive { color: #777; } .note { color: #666; font-size: 0.85rem; }
 code { font-size: 0.85em; } nav a { margin-right: 1rem; }
 details { color: #555; font-size: 0.85rem; }
 """

@@ -23,7 +23,6 @@ from lemmata.trial import put, random_key
 INSTANCES = [
     (2, True, True),
     (5, True, False),
-    (7, False, False),
     (20, False, True),
 ]
 

@@ -254,7 +254,7 @@ def _agreement(scale: Scale) -> Sweep:
         test_points=20,
     )
     simulators = axis("simulator", ("direct", "row", "gram", "leading-order"))
-    noises = axis("data.orthogonal_noise", (True, False))
+    noises = axis("data.orthogonal_noise", (True,) if scale == "smoke" else (True, False))
     return Sweep(trial, (simulators, noises), tuple(range({"smoke": 1, "quick": 3, "paper": 10}[scale])))
 
 
