@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lemmata.errors import BadInput
+from lemmata.lab.pool import heeding_interrupts
 from lemmata.study import SCALES, Study, studies, study
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command; returns the exit code (0 done, 1 failed under --strict, 2 bad input, 130 interrupted)."""
     options = _parser().parse_args(arguments)
     try:
-        return options.command(options) or 0
+        with heeding_interrupts():
+            return options.command(options) or 0
     except BadInput as error:
         print(f"lemmata: {error}", file=sys.stderr)
         return 2
@@ -287,8 +289,8 @@ def _carry_out(order: "Order", options: argparse.Namespace) -> "xr.Dataset":
         TimeRemainingColumn,
     )
 
-    from lemmata.lab import missing
     from lemmata.lab.pool import cache_compilations
+    from lemmata.lab.run import missing
 
     cache_compilations()
     workers = _workers(options)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from lemmata.descent import CAPPED, CONVERGED, DIVERGED, FAILED, train
-from lemmata.lab import carry_out, missing
 from lemmata.lab.pool import run_local
+from lemmata.lab.run import carry_out, missing
 from lemmata.lab.store import Store
 from lemmata.lab.work import Chunk, run_chunk
 from lemmata.sweep import Sweep, axis

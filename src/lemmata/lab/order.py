@@ -14,10 +14,10 @@ from typing import Any
 
 import xarray as xr
 
-from lemmata import lab
 from lemmata.errors import BadInput, require, unknown
 from lemmata.lab.adaptive import Refined, refine
 from lemmata.lab.plan import plan
+from lemmata.lab.run import Progress, carry_out
 from lemmata.lab.store import Store
 from lemmata.measure.compare import Verdict
 from lemmata.study import Figure, Scale, Study, scale, study
@@ -96,14 +96,14 @@ class Order:
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
 
-    def run(self, workers: int = 0, progress: lab.Progress = lambda cells: None) -> xr.Dataset:
+    def run(self, workers: int = 0, progress: Progress = lambda cells: None) -> xr.Dataset:
         """Run what is missing and return the results."""
         self._require_own_store()
-        lab.carry_out(self.sweep, self.store, self.manifest(), workers, progress)
+        carry_out(self.sweep, self.store, self.manifest(), workers, progress)
         return self.results()
 
     def refine(
-        self, width: float, budget: int, workers: int = 0, progress: lab.Progress = lambda cells: None
+        self, width: float, budget: int, workers: int = 0, progress: Progress = lambda cells: None
     ) -> Refined:
         """Run only what narrows the boundary of the figure, until the interval of its exponent is at most `width`."""
         question = self.figure.question
@@ -117,7 +117,7 @@ class Order:
         manifest["command"] += f" --adaptive --width {width:g} --budget {budget}"
 
         def run(chosen: Sweep) -> xr.Dataset:
-            lab.carry_out(chosen, self.store, manifest, workers, progress)
+            carry_out(chosen, self.store, manifest, workers, progress)
             return self.results(chosen)
 
         return refine(self.sweep, question, run, width, budget)

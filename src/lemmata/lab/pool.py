@@ -1,8 +1,10 @@
 """Where chunks run: in this process, or in local worker processes, each pinned to one core with one compute thread."""
 
+import contextlib
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -19,6 +21,7 @@ def run_here(
     """One task after another in this process."""
     for task in tasks:
         yield task, work(task)
+        _raise_if_interrupted()
 
 
 def run_local(
@@ -48,7 +51,8 @@ def _spread(
     try:
         pending: dict[Future[Result], Task] = {executor.submit(work, task): task for task in tasks}
         while pending:
-            done, _ = wait(pending, return_when=FIRST_COMPLETED)
+            done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+            _raise_if_interrupted()
             for future in done:
                 task = pending.pop(future)
                 error = future.exception()
@@ -60,6 +64,31 @@ def _spread(
         executor.shutdown(wait=False, cancel_futures=True)
         for process in processes:
             process.terminate()
+
+
+_interrupted = threading.Event()
+
+
+@contextlib.contextmanager
+def heeding_interrupts() -> Iterator[None]:
+    """Ctrl-C raises where it falls, and is remembered until the pool looks: one that falls into a callback of the
+    garbage collector would be swallowed there."""
+
+    def remember(*_: object) -> None:
+        _interrupted.set()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, remember)
+    try:
+        yield
+    finally:
+        _interrupted.clear()
+        signal.signal(signal.SIGINT, before)
+
+
+def _raise_if_interrupted() -> None:
+    if _interrupted.is_set():
+        raise KeyboardInterrupt
 
 
 def _settle(cores: "multiprocessing.SimpleQueue[int]") -> None:
