@@ -1,0 +1,364 @@
+"""Measures find what is there, say what they cannot find, and agree with independent implementations."""
+
+import time
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statsmodels.stats.proportion import proportion_confint
+
+from lemmata.measure.binomial import Counts, likelihood
+from lemmata.measure.boundary import boundary
+from lemmata.measure.columns import above, below
+from lemmata.measure.estimate import Estimate
+from lemmata.measure.exponent import exponent, power_law
+from lemmata.measure.levelset import crossings, level_set
+from lemmata.measure.orderwise import fit_then_test
+from lemmata.measure.simple import fraction, jackknife, mean
+from lemmata.measure.threshold import critical_size
+from lemmata.measure.times import grows, growth, settling_time
+from lemmata.measure.trend import difference, gap, ordering, ratio, trend
+
+SIZES = np.geomspace(10, 1000, 10)
+SIGNALS = np.geomspace(0.02, 1, 10)
+STEPS = np.unique(np.round(np.geomspace(1, 1000, 30)))
+
+
+def along(values, over=SIZES) -> xr.DataArray:
+    values = np.asarray(values, float)
+    return xr.DataArray(values, {"size": over, "seed": range(values.shape[1])}, ("size", "seed"))
+
+
+def diagram(steep: float, seeds: int, seed: int = 0, bend: float = 0.0) -> xr.DataArray:
+    """Success with the boundary signal = 1.6 size^-1/2, whose exponent changes by `bend` over the grid."""
+    x = np.log(SIZES)[:, None]
+    line = -0.5 * x + np.log(1.6) + bend * (x - x.mean()) ** 2 / (2 * np.ptp(x))
+    chance = 1 / (1 + np.exp(-steep * (np.log(SIGNALS)[None] - line)))
+    drawn = np.random.default_rng(seed).random((10, 10, seeds)) < chance[..., None]
+    return xr.DataArray(drawn.astype(float), {"size": SIZES, "signal": SIGNALS}, ("size", "signal", "seed"))
+
+
+def holds(estimate: Estimate, truth: float) -> bool:
+    return estimate.low <= truth <= estimate.high
+
+
+# Fractions and means ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("hits", "runs"), [(0, 5), (3, 7), (5, 5)])
+def test_fraction_is_clopper_pearson(hits, runs):
+    found = fraction(np.array([1.0] * hits + [0.0] * (runs - hits) + [np.nan]))
+    assert (found.low, found.high) == pytest.approx(
+        proportion_confint(hits, runs, method="beta"), nan_ok=True
+    )
+    assert found.count == runs
+
+
+def test_mean_takes_the_seed_as_the_unit():
+    values = xr.DataArray([[1.0, 3.0], [2.0, 4.0], [3.0, 5.0]], dims=("seed", "size"))
+    assert mean(values) == mean(np.array([2.0, 3.0, 4.0]))
+    assert not mean(np.array([1.0])).exists
+
+
+def test_jackknife_of_a_mean_is_the_t_interval():
+    values = np.array([1.0, 2.0, 4.0, 7.0])
+    found, plain = jackknife(lambda kept: float(values[kept].mean()), np.arange(4)), mean(values)
+    assert (found.low, found.high) == pytest.approx((plain.low, plain.high))
+
+
+# Critical sizes --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
+def test_binomial_likelihood_agrees_with_statsmodels(link):
+    rng = np.random.default_rng(0)
+    x = np.linspace(-2, 2, 9)
+    successes = rng.binomial(7, 1 / (1 + np.exp(-1.5 * x))).astype(float)
+    design = np.stack([x, np.ones_like(x)], 1)
+    links = {
+        "logit": sm.families.links.Logit,
+        "probit": sm.families.links.Probit,
+        "cloglog": sm.families.links.CLogLog,
+    }
+    pairs = np.stack([successes, 7 - successes], 1)
+    peer = sm.GLM(pairs, design, family=sm.families.Binomial(links[link]())).fit()
+    beta, _ = likelihood(Counts(successes, np.full(9, 7.0)), design, link=link)
+    assert beta == pytest.approx(peer.params, abs=2e-3)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
+def test_critical_size_is_found_whichever_way_success_goes(link):
+    rng = np.random.default_rng(1)
+    success = (rng.random((10, 20)) < 1 / (1 + np.exp(-4 * np.log(SIZES / 90)))[:, None]).astype(float)
+    rising, falling = (
+        critical_size(along(success), "size", link=link),
+        critical_size(along(1 - success), "size"),
+    )
+    assert holds(rising, 90)
+    assert holds(falling, 90)
+    assert rising.high / rising.low < 1.5
+    assert critical_size(along(success), "size", 0.9, link).value > rising.value
+
+
+def test_a_lapse_rate_keeps_failures_at_large_sizes_from_moving_the_threshold():
+    rng = np.random.default_rng(2)
+    chance = 0.9 / (1 + np.exp(-8 * np.log(SIZES / 60)))
+    success = along((rng.random((10, 30)) < chance[:, None]).astype(float))
+    assert holds(critical_size(success, "size", lapse=None), 60)
+    assert not holds(
+        critical_size(success, "size", 0.9), 60 * 9 ** (1 / 8)
+    )  # without it, 90 % is not even reached
+
+
+def test_all_success_all_failure_and_one_jump_are_bounded_by_the_grid_and_said_so():
+    everywhere, nowhere = (
+        critical_size(along(np.ones((10, 3))), "size"),
+        critical_size(along(np.zeros((10, 3))), "size"),
+    )
+    assert everywhere.low == 0
+    assert everywhere.high == pytest.approx(SIZES[1])  # 0.5^3 at the first value alone could be luck
+    assert everywhere.note.startswith("Every run succeeded")
+    assert nowhere.low == pytest.approx(SIZES[8])
+    assert nowhere.high == np.inf
+    jump = critical_size(along((SIZES > 100)[:, None] * np.ones((1, 5))), "size")
+    assert SIZES[3] < jump.low < SIZES[4] < jump.value < SIZES[5] < jump.high < SIZES[6]
+    assert "bounded by the grid" in jump.note
+
+
+@given(st.floats(0.01, 100.0))
+@settings(max_examples=10, deadline=None)
+def test_critical_size_follows_the_unit_of_size(unit):
+    rng = np.random.default_rng(3)
+    success = (rng.random((10, 6)) < 1 / (1 + np.exp(-3 * np.log(SIZES / 90)))[:, None]).astype(float)
+    one, other = critical_size(along(success), "size"), critical_size(along(success, SIZES * unit), "size")
+    assert np.array([other.value, other.low, other.high]) / unit == pytest.approx(
+        [one.value, one.low, one.high], rel=1e-3
+    )
+
+
+# Boundaries ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("steep", [3.0, 12.0, 500.0])
+def test_boundary_law_is_found_for_flat_steep_and_separating_transitions(steep):
+    law = boundary(diagram(steep, 5), "signal", "size")
+    at_theory = boundary(diagram(steep, 5), "signal", "size", exponent=-0.5).constant
+    assert holds(law.exponent, -0.5)
+    assert holds(at_theory, 1.6)
+    assert holds(law.bend, 0.0)
+    assert law.exponent.high - law.exponent.low < 0.2
+    assert at_theory.high / at_theory.low < law.constant.high / law.constant.low
+    assert ("bounded by the grid" in law.exponent.note) == (steep == 500)
+
+
+def test_a_bent_boundary_is_not_called_a_power_law():
+    bend = boundary(diagram(8.0, 5, bend=1.0), "signal", "size").bend
+    assert bend.low > 0
+    assert holds(bend, 1.0)
+
+
+def test_boundary_reads_a_derived_coordinate_and_leaves_missing_cells_out():
+    success = diagram(6.0, 5).assign_coords(snr=("signal", SIGNALS**2))
+    holes = success.where(
+        xr.DataArray(np.random.default_rng(0).random(success.shape) < 0.7, dims=success.dims)
+    )
+    assert holds(boundary(holes, "snr", "size").exponent, -1.0)
+
+
+def test_analysis_of_a_hundred_thousand_cells_takes_seconds():
+    x, y = np.geomspace(10, 1000, 100), np.geomspace(0.02, 1, 100)
+    chance = 1 / (1 + np.exp(-6 * (np.log(y)[None] + 0.5 * np.log(x)[:, None] - 0.5)))
+    rng = np.random.default_rng(0)
+    success = xr.DataArray(
+        rng.random((100, 100, 10)) < chance[..., None], {"x": x, "y": y}, ("x", "y", "seed")
+    )
+    began = time.process_time()
+    assert holds(boundary(success.astype(float), "y", "x").exponent, -0.5)
+    assert holds(level_set(xr.DataArray(chance, success.coords, ("x", "y")), 0.5, "y", "x").exponent, -0.5)
+    assert holds(
+        exponent(success * 0 + success.x**0.5 * np.exp(0.1 * rng.standard_normal(success.shape)), "x"), 0.5
+    )
+    assert time.process_time() - began < 10
+
+
+# Exponents -------------------------------------------------------------------------------------------------------------
+
+
+def times(seeds: int, spread: float, power: float = 0.5, bend: float = 0.0, seed: int = 0) -> xr.DataArray:
+    x = np.log(SIZES)
+    noise = spread * np.random.default_rng(seed).standard_normal((10, seeds))
+    return np.exp(along(power * x[:, None] + bend * ((x - x.mean()) ** 2)[:, None] / (2 * np.ptp(x)) + noise))
+
+
+def test_exponent_and_constant_of_a_clean_law_are_exact():
+    law = power_law(3 * times(4, 0.0), "size")
+    assert (law.exponent.value, law.constant.value) == pytest.approx((0.5, 3.0))
+    assert law.bend.value == pytest.approx(0.0, abs=1e-9)
+
+
+def test_capped_runs_count_as_bounds_and_not_as_values():
+    full = times(5, 0.3)
+    cap = float(SIZES[5] ** 0.5)
+    seen, censored = full.clip(max=cap), full >= cap
+    assert not holds(exponent(seen, "size"), 0.5)  # taken as values they flatten the law
+    found = exponent(seen, "size", censored)
+    assert holds(found, 0.5)
+    assert "censored" in found.note
+    assert found.high - found.low > exponent(full, "size").high - exponent(full, "size").low
+
+
+def test_a_curve_that_bends_is_said_not_to_be_a_power_law():
+    found = exponent(times(5, 0.1, bend=0.8), "size")
+    assert "Not a plain power law" in found.note
+    assert holds(power_law(times(5, 0.1, bend=0.8), "size").bend, 0.8)
+    assert exponent(times(5, 0.1), "size").note == ""
+
+
+def test_paired_seeds_take_out_what_runs_of_a_seed_share():
+    shared = times(5, 0.05) * xr.DataArray(np.exp([-1.0, -0.5, 0.0, 0.5, 1.0]), dims="seed")
+    paired, apart = exponent(shared, "size", paired=True), exponent(shared, "size")
+    assert holds(paired, 0.5)
+    assert paired.high - paired.low < 0.3 * (apart.high - apart.low)
+    capped = exponent(shared.clip(max=20), "size", shared >= 20, paired=True)
+    assert holds(capped, 0.5)
+
+
+@given(st.floats(1e-3, 1e3), st.floats(-2, 2))
+@settings(max_examples=15, deadline=None)
+def test_exponents_ignore_units_and_add_up(unit, power):
+    values = times(4, 0.2)
+    one, moved = exponent(values, "size"), exponent(unit * values * values["size"] ** power, "size")
+    assert (moved.value, moved.low, moved.high) == pytest.approx(
+        (one.value + power, one.low + power, one.high + power)
+    )
+
+
+# Level sets, times, trends ---------------------------------------------------------------------------------------------
+
+
+def test_level_set_is_found_where_rows_leave_the_grid():
+    away = 3 * (np.log(SIGNALS)[None] + 0.5 * np.log(SIZES)[:, None] - np.log(1.6))
+    noise = np.exp(0.1 * np.random.default_rng(0).standard_normal((10, 10, 4)))
+    loss = xr.DataArray(
+        0.4 / (1 + np.exp(away))[..., None] * noise,
+        {"size": SIZES, "signal": SIGNALS},
+        ("size", "signal", "seed"),
+    )
+    assert holds(level_set(loss, 0.2, "signal", "size").exponent, -0.5)
+    short = loss.isel(signal=slice(0, 7))  # the line leaves this grid at small sizes
+    found = level_set(short, 0.2, "signal", "size").exponent
+    assert holds(found, -0.5)
+    assert "censored" in found.note
+    assert set(np.unique(crossings(short, 0.2, "signal")[1])) == {0, 1}
+
+
+def test_settling_time_is_when_a_curve_crosses_for_good():
+    curve = [[0, 2, 0, 2, 2], [0, 0, 0, 0, 0], [2, 2, np.nan, np.nan, np.nan], [np.nan] * 5]
+    curves = xr.DataArray(np.array(curve, float), {"step": [0, 1, 2, 5, 9]}, ("seed", "step"))
+    np.testing.assert_array_equal(settling_time(curves, 1.0), [5, np.nan, 0, np.nan])
+    np.testing.assert_array_equal(settling_time(-curves, -1.0, "below"), [5, np.nan, 0, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("shape", "curve"),
+    [("linear", 2 * STEPS + 1), ("logarithmic", 3 * np.log(STEPS) - 1), ("exponential", np.exp(STEPS / 200))],
+)
+def test_growth_is_named(shape, curve):
+    noise = 0.02 * np.ptp(curve) * np.random.default_rng(0).standard_normal((5, len(STEPS)))
+    assert growth(STEPS, curve).shape == shape
+    assert grows(xr.DataArray(curve + noise, {"step": STEPS}, ("seed", "step")), shape).value == 1
+    assert growth(STEPS, 50 * noise[0] + curve).shape is None  # drowned in noise, nothing is named
+
+
+def test_comparisons_are_made_within_seeds():
+    rng = np.random.default_rng(0)
+    shared = 10 * rng.standard_normal(5)
+    arms = [xr.DataArray(shared + k + 0.1 * rng.standard_normal(5), dims="seed") for k in range(3)]
+    assert holds(difference(arms[1], arms[0]), 1.0)
+    assert difference(arms[1], arms[0]).high < 1.5
+    assert ordering(arms).low > 0
+    assert ordering(arms[::-1]).high < 0
+    assert ratio(np.exp(arms[1]), np.exp(arms[0])).value == pytest.approx(
+        np.exp(difference(arms[1], arms[0]).value)
+    )
+
+
+def test_gap_is_the_largest_distance_of_two_curves():
+    curve = times(4, 0.1)
+    bump = xr.DataArray(np.where(np.arange(10) == 3, 0.2, 0.0), dims="size")
+    assert gap(curve, curve, "size").high == 0
+    assert gap(curve, curve + bump, "size").value == pytest.approx(0.2)
+
+
+def test_trend_of_rising_falling_and_noisy_curves():
+    rising = trend(times(3, 0.01), "size")
+    assert (rising.value, rising.high) == (1, 1)
+    assert 0.6 < rising.low < 1  # three seeds that agree do not make certainty
+    assert trend(1 / times(3, 0.01), "size").value == -1
+    assert holds(trend(times(6, 1.0, power=0.0), "size"), 0.0)
+
+
+def test_order_wise_law_is_fitted_below_and_tested_above():
+    right = fit_then_test(7 * times(4, 0.1), np.sqrt, "size")
+    wrong = fit_then_test(7 * times(4, 0.1), lambda size: size, "size")
+    assert holds(right, 1.0)
+    assert wrong.high < 0.5
+    assert "fitted on size up to" in right.note
+
+
+# Bad input -------------------------------------------------------------------------------------------------------------
+
+EMPTY = along(np.full((10, 3), np.nan))
+ONE = along(np.ones((1, 3)), SIZES[:1])
+FLAT = diagram(0.0, 5)
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        (critical_size(EMPTY, "size"), "no run has a value"),
+        (critical_size(ONE, "size"), "at least two values of 'size'"),
+        (critical_size(EMPTY, "samples"), "no axis 'samples'"),
+        (critical_size(along(np.ones((2, 1)), SIZES[:2]), "size"), "too few"),
+        (boundary(diagram(3, 2) * np.nan, "signal", "size").exponent, "no run has a value"),
+        (boundary(diagram(3, 2), "snr", "size").exponent, "no axis 'snr'"),
+        (boundary(diagram(3, 2) * 0, "signal", "size").exponent, "does not reach the boundary"),
+        (boundary(diagram(3, 2)[:1], "signal", "size").exponent, "at least two values of 'size'"),
+        (exponent(EMPTY, "size"), "no run has a value"),
+        (exponent(ONE, "size"), "at least two values"),
+        (exponent(times(3, 0.1) - 2, "size"), "not positive"),
+        (exponent(times(1, 0.1)[:2], "size"), "no interval"),
+        (exponent(times(3, 0.1), "size", times(3, 0.1) > 0), "not censored"),
+        (exponent(times(3, 0.1), "samples"), "no axis 'samples'"),
+        (level_set(diagram(3, 2) * np.nan, 0.5, "signal", "size").exponent, "no run has a value"),
+        (level_set(diagram(3, 2), 0.5, "snr", "size").exponent, "no axis 'snr'"),
+        (mean(np.full(3, np.nan)), "no run has a value"),
+        (fraction(np.array([])), "no run has a value"),
+        (difference(EMPTY, EMPTY), "no run in common"),
+        (trend(EMPTY, "size"), "no seed"),
+        (trend(EMPTY, "samples"), "no axis 'samples'"),
+        (gap(EMPTY, EMPTY, "samples"), "no axis 'samples'"),
+        (ordering([times(1, 0.1)[0], times(1, 0.2)[0]]), "at least two seeds"),
+        (grows(EMPTY, "linear"), "no axis 'step'"),
+        (grows(xr.DataArray([[1.0, 2.0]], {"step": [1, 2]}, ("seed", "step")), "linear"), "at least six"),
+        (fit_then_test(ONE, np.sqrt, "size"), "at least two values"),
+    ],
+)
+def test_what_cannot_be_measured_is_said_in_one_sentence(found, reason):
+    assert not found.exists
+    assert reason in found.note
+    assert found.note.count(".") == 1
+
+
+def test_flat_success_gives_no_narrow_boundary():
+    law = boundary(FLAT, "signal", "size").exponent
+    assert not law.exists or law.high - law.low > 1
+
+
+def test_missing_runs_are_neither_successes_nor_failures():
+    values = xr.DataArray([0.1, np.nan, 0.3], dims="seed")
+    np.testing.assert_array_equal(below(values, 0.2), [1, np.nan, 0])
+    np.testing.assert_array_equal(above(values, 0.2), [0, np.nan, 1])
