@@ -125,7 +125,7 @@ def _middle(held: Callable[[float], float], start: float, low: float, high: floa
     def short(value: float) -> float:
         return -held(value) - 0.05
 
-    if short(start) > 0 or not (isfinite(low) and isfinite(high)):
+    if short(start) > 0 or not (isfinite(low) and isfinite(high)) or min(short(low), short(high)) <= 0:
         return start
     return (root(short, low, start, 1e-6) + root(short, start, high, 1e-6)) / 2
 

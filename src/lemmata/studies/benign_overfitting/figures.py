@@ -184,9 +184,10 @@ def _at_key_dim(trial: BenignOverfitting, key_dim: int) -> BenignOverfitting:
 
 def _asymptotic_boundary(scale: Scale) -> Sweep:
     critical = theory.critical_control(5 * sqrt(3))
-    ratios = {"smoke": (0.25, 4.0), "quick": (0.25, 0.5, 0.75, 0.9, 1.1, 1.3, 2.0, 4.0)}.get(
-        scale, tuple(np.round(np.geomspace(0.1, 10, 21), 3))
-    )
+    ratios = {
+        "smoke": (0.25, 4.0),
+        "quick": (0.25, 0.5, 0.8, 1.0, 1.1, 1.15, 1.2, 1.25, 1.3, 1.5, 2.0, 4.0),
+    }.get(scale, tuple(np.round(np.geomspace(0.1, 10, 21), 3)))
     samples = {"smoke": (6,), "quick": (6, 10, 16)}.get(scale, (6, 10, 16, 24, 32))
     controls = Axis("control", tuple(float(critical * r) for r in ratios), at_control)
     seeds = {"smoke": 2, "quick": 4, "paper": 10}[scale]
