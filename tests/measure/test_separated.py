@@ -1,6 +1,7 @@
 """A boundary that parts all successes from all failures at an exponent that is given."""
 
 import numpy as np
+import pytest
 import xarray as xr
 
 from lemmata.measure.boundary import boundary
@@ -13,4 +14,6 @@ def test_a_sharp_boundary_at_a_given_exponent_has_an_interval_around_the_gap():
     at = boundary(
         xr.DataArray(wins, coords, ("samples", "control", "seed")), "control", "samples", exponent=0.0
     ).constant
-    assert at.low < 165 < at.value < 195 < at.high
+    assert at.low == pytest.approx(165, rel=1e-3)
+    assert at.high == pytest.approx(195, rel=1e-3)
+    assert at.low < at.value < at.high

@@ -153,11 +153,8 @@ def _stage1_bound(r: xr.Dataset) -> Estimate:
             for seed in r.seed.values:
                 run = cell.sel(seed=seed)
                 reached = float(run.signal_leads)
-                time = (
-                    np.interp(reached, r.step.values, run.time_curve.ffill("step").values)
-                    if reached >= 0
-                    else inf
-                )
+                seen = run.time_curve.dropna("step")
+                time = np.interp(reached, seen.step.values, seen.values) if reached >= 0 else inf
                 ratios.append(time / bound)
     needs(
         ratios, "no cell of the sweep satisfies N SNR^2 > 60 M^2 C_p^2, without which Lemma D.5 says nothing."

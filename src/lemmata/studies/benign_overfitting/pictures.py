@@ -201,12 +201,13 @@ def stages(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
         ax.loglog(time, np.abs(one.strong_value_curve), color=RED, label="|value of the strong noise|")
         attention = one.attention_curve.sel(query="signal", key="signal")
         ax.loglog(time, attention, color=GREEN, label="attention on the signal")
+        seen = time.dropna("step")
         for name, style, label in (
             ("signal_leads", ":", "T1"),
             ("slope_leaves", "--", "T2"),
             ("steps", "-", "T3"),
         ):
-            at = np.interp(float(one[name]), one.step, time.ffill("step"))
+            at = np.interp(float(one[name]), seen.step, seen)
             ax.axvline(at, color=LOSER, linestyle=style, linewidth=1)
             ax.text(at, 2e-8, label, fontsize=7, ha="right")
         ax.set(
