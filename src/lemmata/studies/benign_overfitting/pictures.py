@@ -150,7 +150,7 @@ def times(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
         )
     right.loglog(eps, float(last[0]) * eps[-1] / eps, "--", color=LOSER, label="slope −1")
     right.set(xlabel="target loss ε", title="time against target loss")
-    left.legend(fontsize=7)
+    left.legend(fontsize=7, ncols=2)
     right.legend(fontsize=7, title=label)
     caption(figure, results, "Steps to reach a training loss; points are seeds, lines their mean;", verdicts)
     return figure

@@ -27,7 +27,7 @@ from lemmata.studies.benign_overfitting.simulators import (
 from lemmata.trial import Descending, Key, Precision, fixed
 
 KINDS = ("signal", "strong", "weak")
-LOSSES = (0.2, 0.1, 0.05, 0.02, 0.01)
+LOSSES = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 
 
 class Milestones(NamedTuple):
@@ -62,6 +62,7 @@ class BenignOverfitting(Descending):
     rate over the first `ramp_steps` steps, so that the early stages are resolved and the last one does not take forever.
     """
 
+    revision: ClassVar = 2
     paired: ClassVar = ("simulator", "precision", "descent", "ramp_steps", "ramp_start")
     dims: ClassVar = {
         "attention": ("query", "key"),
