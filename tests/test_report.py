@@ -22,7 +22,9 @@ def test_the_page_is_self_contained_and_says_what_failed(tmp_path):
         note="A note.",
     )
     study = Study("s", "Title", "Summary", "@article{x}", {"fig1": "A figure"}, {"law": "x"}, "none")
-    html = page([(study, [Chapter("fig1", "A figure", "A reading.", "lemmata run s/fig1", picture, [verdict])])])
+    html = page(
+        [(study, [Chapter("fig1", "A figure", "A reading.", "lemmata run s/fig1", picture, [verdict])])]
+    )
     assert "1 fails" in html
     assert "x &lt; y &amp; so on" in html
     assert "-0.1 [-0.2, 0]" in html

@@ -1,6 +1,7 @@
 """Small trials for tests of the lab itself, with answers that one can work out on paper."""
 
 import os
+import time
 from typing import ClassVar
 
 import jax
@@ -59,3 +60,9 @@ class Square(Computed):
         if self.value < 0:
             raise ValueError("negative")
         return {"square": self.value**2}
+
+
+def sleep_and_tell(path):
+    """A task that says which process works on it, and takes long."""
+    path.write_text(str(os.getpid()))
+    time.sleep(600)

@@ -2,6 +2,11 @@
 
 import json
 import math
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -99,6 +104,28 @@ def test_a_worker_that_dies_loses_only_its_own_cell(tmp_path):
     assert len(results) == len(chunks)
     died = {chunk.cells[0].place["deadly"] for chunk, outcome in results if isinstance(outcome, Exception)}
     assert died == {True}
+
+
+def test_workers_do_not_outlive_a_driver_that_was_killed(tmp_path):
+    code = (
+        "from pathlib import Path; from lemmata.lab.pool import run_local; from tests.toys import sleep_and_tell\n"
+        "if __name__ == '__main__': list(run_local(sleep_and_tell, [Path('pid')], 1))"
+    )
+    (tmp_path / "driver.py").write_text(code)
+    root = Path(__file__).parents[2]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), *sys.path])}
+    with subprocess.Popen([sys.executable, "driver.py"], cwd=tmp_path, env=env) as driver:
+        told = tmp_path / "pid"
+        wait_for(lambda: told.exists() and told.read_text())
+        driver.kill()
+    wait_for(lambda: not Path(f"/proc/{told.read_text()}").exists())
+
+
+def wait_for(met, seconds=60):
+    deadline = time.time() + seconds
+    while not met():
+        assert time.time() < deadline
+        time.sleep(0.1)
 
 
 def test_larger_records_that_come_later_are_fitted_in(tmp_path):

@@ -2,6 +2,7 @@
 
 import contextlib
 import multiprocessing
+import multiprocessing.connection
 import os
 import signal
 import threading
@@ -94,11 +95,20 @@ def _raise_if_interrupted() -> None:
 def _settle(cores: "multiprocessing.SimpleQueue[int]") -> None:
     """Prepare a worker before it imports JAX: its own core, one thread, and deaf to Ctrl-C (the driver decides)."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_die_with_the_driver, daemon=True).start()
     core = cores.get()
     if core >= 0:
         os.sched_setaffinity(0, {core})
     one_thread()
     cache_compilations()
+
+
+def _die_with_the_driver() -> None:
+    """A driver that was killed can write nothing; its workers would compute for nobody."""
+    driver = multiprocessing.parent_process()
+    if driver is not None:
+        multiprocessing.connection.wait([driver.sentinel])
+        os._exit(1)
 
 
 def one_thread() -> None:
