@@ -80,7 +80,7 @@ def test_conditions_stand_beside_the_verdict_with_their_margins():
         (lambda r: boundary(r.success, "snr", "samples").exponent, "no axis 'snr'"),
         (lambda r: mean(r.test_loss), "test_loss"),
         (lambda r: mean(r["test_loss"]), "test_loss"),
-        (lambda r: mean(r.success.sel(samples=3)), "3"),
+        (lambda r: mean(r.success.sel(samples=3)), "samples"),
         (lambda r: mean(r.success.mean("head")), "head"),
     ],
 )
