@@ -5,8 +5,8 @@ import pytest
 import xarray as xr
 
 from benchmarks.judge import CONSTANT, EXPONENT, phase_diagram
-from lemmata.lab import carry_out
 from lemmata.lab.adaptive import coarse, refine, search, subset
+from lemmata.lab.run import carry_out
 from lemmata.lab.store import Store
 from lemmata.measure.boundary import boundary
 from lemmata.study import Question
