@@ -98,7 +98,7 @@ class Claim:
         try:
             estimate, conditions = self.measure(results), tuple(self.conditions(results))
         except (LookupError, ValueError, AttributeError, ArithmeticError) as lack:
-            said = lack.args[0] if lack.args else type(lack).__name__
+            said = str(lack.args[0] if lack.args else type(lack).__name__).partition("\n")[0]
             estimate, conditions = (
                 Estimate.absent(f"these results do not hold what the claim needs: {said}"),
                 (),

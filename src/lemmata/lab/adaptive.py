@@ -49,7 +49,7 @@ def refine(
     run: Callable[[Sweep], xr.Dataset],
     width: float,
     budget: int,
-    batch: int = 16,
+    batch: int = 8,
 ) -> Refined:
     """Spend trainings near the boundary until the interval of its exponent is at most `width` wide.
 
@@ -74,7 +74,7 @@ def search(
     question: Question,
     width: float,
     budget: int,
-    batch: int = 16,
+    batch: int = 8,
 ) -> tuple[np.ndarray, Boundary]:
     """The number of seeds to run at each grid point, found round by round, and the law of the boundary.
 

@@ -95,7 +95,7 @@ def _law(
         low, high = profile_interval(lambda v: peak - held(v), start, scale, mark, REACH)
         parted = peak > -SEPARATED
         value = _middle(held, start, low, high) if parted else start
-        return Estimate(value, low, high, runs, level, PARTED if parted else "")
+        return Estimate(float(value), low, high, runs, level, PARTED if parted else "")
 
     step_y, step_e = float(np.ptp(y)) / 16, float(np.ptp(y) / np.ptp(x)) / 16
     law = located(-tilt / slope, top, step_e, lambda e: [y - e * mid, one])

@@ -7,8 +7,11 @@ import numpy as np
 import xarray as xr
 
 from lemmata.measure.columns import columns, logarithm
+from lemmata.measure.compare import chance
 from lemmata.measure.estimate import Estimate, answering, needs
 from lemmata.measure.regression import Runs, coefficient
+
+CLEARLY = 0.01  # the p-value from which a bend is worth a note
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ def exponent(
     """
     law = power_law(values, over, censored, paired, level)
     bend = law.bend
-    if bend.exists and (bend.low > 0 or bend.high < 0):
+    if bend.exists and chance(bend, (0.0, 0.0)) < CLEARLY:
         said = f"Not a plain power law: the local exponent changes by {bend.value:.2g} over the grid"
         return law.exponent.noted(f"{said} ({bend.low:.2g} to {bend.high:.2g}).")
     return law.exponent

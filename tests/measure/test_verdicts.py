@@ -1,0 +1,113 @@
+"""Verdicts follow from intervals and tolerances, say what is missing, and err no more often than they say."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from benchmarks.judge import WORLDS, false_discoveries, named_growth, put_on_trial
+from lemmata.measure.boundary import boundary
+from lemmata.measure.compare import Condition, Verdict, chance, decide, more_seeds, together
+from lemmata.measure.estimate import Estimate
+from lemmata.measure.simple import mean
+from lemmata.study import Claim
+
+INSIDE = (0.4, 0.6)
+
+
+def verdict(value: float, half: float, *conditions: Condition) -> Verdict:
+    estimate = Estimate(value, value - half, value + half)
+    return Verdict("id", "statement", decide(estimate, INSIDE), "0.5", estimate, INSIDE, conditions, seeds=5)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "outcome"),
+    [
+        (0.45, 0.55, "holds"),
+        (0.4, 0.6, "holds"),
+        (0.3, 0.39, "fails"),
+        (0.61, np.inf, "fails"),
+        (0.3, 0.5, "inconclusive"),
+        (0.5, np.inf, "inconclusive"),
+    ],
+)
+def test_a_claim_holds_inside_fails_outside_and_is_open_across(low, high, outcome):
+    assert decide(Estimate((low + min(high, 1)) / 2, low, high), INSIDE) == outcome
+
+
+def test_an_estimate_that_does_not_exist_decides_nothing():
+    assert decide(Estimate.absent("no runs."), INSIDE) == "inconclusive"
+    assert more_seeds(Estimate.absent("no runs."), INSIDE, 5) is None
+
+
+def test_seeds_needed_go_with_the_square_of_the_width():
+    assert more_seeds(Estimate(0.5, 0.3, 0.7), INSIDE, 5) == 15
+    assert more_seeds(Estimate(0.7, 0.5, 0.9), INSIDE, 5) == 15
+    assert more_seeds(Estimate(0.5, 0.45, 0.55), INSIDE, 5) == 0
+    assert more_seeds(Estimate(0.6, 0.5, 0.7), INSIDE, 5) is None  # on the edge no number of seeds decides
+    assert more_seeds(Estimate(0.5, -np.inf, 0.7), INSIDE, 5) is None
+
+
+@pytest.mark.parametrize("freedom", [3.0, np.inf])
+def test_an_interval_that_touches_the_tolerance_has_the_p_value_of_its_level(freedom):
+    assert chance(Estimate(0.5, 0.4, 0.6, freedom=freedom), INSIDE) == pytest.approx(0.05)
+
+
+def test_one_claim_and_clear_families_are_judged_as_they_are():
+    assert together([verdict(0.5, 0.1)])[0].verdict == "holds"
+    assert [v.verdict for v in together([verdict(0.5, 0.099), verdict(0.9, 0.29)])] == ["holds", "fails"]
+
+
+def test_a_narrow_escape_among_many_open_claims_is_withdrawn_and_says_so():
+    judged = together([verdict(0.5, 0.099), verdict(0.5, 0.01), *[verdict(0.5, 0.3)] * 8])
+    assert judged[0].verdict == "inconclusive"
+    assert "holds when taken alone" in judged[0].note
+    assert judged[0].more_seeds
+    assert judged[1].verdict == "holds"
+
+
+def test_conditions_stand_beside_the_verdict_with_their_margins():
+    missed, open_ = Condition("(2)", False, 1 / 40), Condition("(7)", None, 0.5)
+    assert verdict(0.5, 0.05, missed).sentence == "holds, although condition (2) is violated by a factor 40"
+    assert verdict(0.9, 0.05, open_).sentence == (
+        "fails, but condition (7) (its hidden constant set to 1) is violated by a factor 2"
+    )
+    assert verdict(0.5, 0.05, Condition("(1)", True, 3.0)).sentence == "holds"
+
+
+@pytest.mark.parametrize(
+    ("measure", "reason"),
+    [
+        (lambda r: boundary(r.success, "snr", "samples").exponent, "no axis 'snr'"),
+        (lambda r: mean(r.test_loss), "test_loss"),
+        (lambda r: mean(r["test_loss"]), "test_loss"),
+        (lambda r: mean(r.success.sel(samples=3)), "samples"),
+        (lambda r: mean(r.success.mean("head")), "head"),
+    ],
+)
+def test_a_claim_on_results_that_lack_something_is_inconclusive_with_the_reason(measure, reason):
+    results = xr.Dataset({"success": (("samples", "seed"), np.eye(2))}, {"samples": [1, 2]})
+    judged = Claim("c", "fig1", "Theorem 1", "1", (0.9, 1.1), "stated", measure).judge("statement", results)
+    assert judged.verdict == "inconclusive"
+    assert reason in judged.note
+    assert judged.seeds == 2
+
+
+@pytest.mark.parametrize(
+    "world", [w for w in WORLDS if "3 seeds" in w.name or "mean" in w.name], ids=lambda w: w.name
+)
+def test_the_judge_keeps_its_word_on_a_small_trial(world):
+    """40 repetitions: at 95 % coverage, fewer than 33 covered has a chance below 1 in 1000, more than 8 wrong likewise."""
+    found = put_on_trial(world, 40, seed=1)
+    assert found.coverage >= 33 / 40
+    assert found.false_fails <= 0.05
+    assert found.edge_fails <= 8 / 40
+    assert found.false_holds <= 0.05
+
+
+def test_families_of_hard_claims_keep_the_false_discovery_rate():
+    jointly, alone = false_discoveries(200)
+    assert jointly <= 0.05 < alone
+
+
+def test_growth_is_never_named_wrong_in_correlated_noise():
+    assert all(right > 0.7 and wrong < 0.05 for right, wrong in named_growth(40).values())
