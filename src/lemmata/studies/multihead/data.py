@@ -21,12 +21,13 @@ TRUNCATION = 2.0
 
 
 class Samples(NamedTuple):
-    """Tokens `X`, labels `y` in {-1, +1}, which tokens carry the label, and the noise that was added to the others."""
+    """Tokens `X`, labels `y` in {-1, +1}, which tokens carry the label, and the noise that was added to the others
+    (None where nobody will ask)."""
 
     tokens: Float[Array, "sample token dim"]
     labels: Float[Array, " sample"]
     relevant: Bool[Array, "sample token"]
-    noise: Float[Array, "sample token dim"]
+    noise: Float[Array, "sample token dim"] | None = None
 
 
 class Teacher(NamedTuple):
@@ -50,14 +51,16 @@ class NoiseBounds(NamedTuple):
 
 
 class BoundedTokens(eqx.Module):
-    """Tokens of norm `radius` around the label's direction: `x_t = R (y v + s g_t) / ||y v + s g_t||`, `||g_t|| <= 1`.
+    """Generic data of Assumption 1, tokens of norm at most `radius`.
 
-    The first unit vector is `v`; `spread` is `s`. With `spread < 1` every token has `<x_t, y v> >= R sqrt(1 - s^2)`,
-    so that an explicit target with an almost sure loss exists, as the generalisation theorem wants.
+    `aligned`: `x_t = R (y v + s g_t) / ||y v + s g_t||` with `||g_t|| <= 1`, `v` the first unit vector, `s = spread`.
+    Every token then has `<x_t, y v> >= R sqrt(1 - s^2)`, so an explicit target with an almost sure loss exists, as the
+    generalisation theorem wants. `random`: tokens uniform in the ball, labels independent of them.
     """
 
-    radius: float = 1.0
-    spread: float = 0.5
+    radius: float = fixed(default=1.0)
+    spread: float = fixed(default=0.5)
+    labels: Literal["aligned", "random"] = fixed(default="aligned")
     tokens: int = fixed(default=2)
     dim: int = fixed(default=2)
     samples: int = fixed(default=10)
@@ -76,9 +79,11 @@ class BoundedTokens(eqx.Module):
             label_key, noise_key = jax.random.split(key)
             label = jax.random.rademacher(label_key, dtype=float)
             noise = jax.random.ball(noise_key, self.dim, shape=(self.tokens,))
+            if self.labels == "random":
+                return Samples(self.radius * noise, label, jnp.ones(self.tokens, bool))
             direction = self.spread * noise + label * jnp.eye(self.dim)[0]
             tokens = self.radius * direction / jnp.linalg.norm(direction, axis=1, keepdims=True)
-            return Samples(tokens, label, jnp.ones(self.tokens, bool), noise)
+            return Samples(tokens, label, jnp.ones(self.tokens, bool))
 
         return _each(one, key, count)
 
@@ -193,8 +198,10 @@ class TokenMixture(eqx.Module):
         return NoiseBounds(self.signal * norm, self.patterns * self.signal * norm, norm)
 
 
-def measured_noise_bounds(mixture: TokenMixture, noise: Float[Array, "... dim"]) -> NoiseBounds:
-    """The constants of Assumption 3 over noise vectors that were drawn."""
+def measured_noise_bounds(mixture: TokenMixture, samples: Samples) -> NoiseBounds:
+    """The constants of Assumption 3 over the noise that was drawn."""
+    noise = samples.noise
+    assert noise is not None
     overlaps = jnp.abs(noise @ mixture.frame.T)
     return NoiseBounds(
         float(overlaps[..., :2].max()),
@@ -226,7 +233,7 @@ class PlantedAttention(eqx.Module):
             tokens = jax.random.normal(key, (self.tokens, self.dim))
             attended = jax.nn.softmax(tokens @ teacher.attention @ tokens.T, axis=-1) @ tokens
             label = jnp.where(jnp.sum(teacher.decoder * attended) >= 0, 1.0, -1.0)
-            return Samples(tokens, label, jnp.ones(self.tokens, bool), jnp.zeros_like(tokens))
+            return Samples(tokens, label, jnp.ones(self.tokens, bool))
 
         return _each(one, key, count)
 

@@ -274,3 +274,8 @@ def feasible_saturated_targets(
         for p, c, s, h in product(powers, constants, signals, heads)
         if saturated_target_feasible(s, h, p, c, log_samples, scale)
     ]
+
+
+def _residual_cost(mixture: MixtureBounds, residual: float) -> float:
+    """`P T^(5/2) (S + Z)^3`: what the first phase's residual can cost the attention's share."""
+    return residual * mixture.tokens**2.5 * (mixture.signal + mixture.noise.norm) ** 3

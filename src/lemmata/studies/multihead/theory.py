@@ -298,8 +298,7 @@ class GoodStart:
 
     def target(self, steps: int) -> Target:
         """The target of Corollaries 3 and 4: loss `1/K`."""
-        start = log1p(exp(self.output)) if self.output < 700 else self.output
-        return Target(self.distance(1 / steps), self.head_norm(1 / steps), 1 / steps, start)
+        return Target(self.distance(1 / steps), self.head_norm(1 / steps), 1 / steps, logistic(-self.output))
 
 
 def realizable_step_limits(
@@ -343,6 +342,11 @@ def good_start_step_limits(data: DataBounds, start: GoodStart, heads: float, ste
         "1/rho": 1 / smoothness_ceiling(data, target.distance, target.head_norm, heads),
         "g_0(1)^2/log(1+e^B_Phi)": start.distance(1) ** 2 / target.start_loss,
     }
+
+
+def logistic(margin: float) -> float:
+    """`log(1 + exp(-z))` without overflow."""
+    return max(-margin, 0) + log1p(exp(-abs(margin)))
 
 
 def binding(limits: Mapping[str, float]) -> str:
