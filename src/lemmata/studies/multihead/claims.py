@@ -68,16 +68,16 @@ def slope_in_steps(results: xr.Dataset) -> Estimate:
 
 def faster_than_one_head(results: xr.Dataset, method: str, step: int) -> Estimate:
     """The smallest lead in log loss over a single head."""
-    losses = arms(at_step(results, "log_train_loss", step).sel(method=method), "heads")
+    losses = arms(at_step(results, "log_train_loss", step).sel(optimiser=method), "heads")
     return smallest_difference(losses[0], losses[1:])
 
 
 def adam_faster(results: xr.Dataset) -> Estimate:
-    return ordering(arms(-at_step(results, "log_train_loss", 30).sel(method="adam"), "heads"))
+    return ordering(arms(-at_step(results, "log_train_loss", 30).sel(optimiser="adam"), "heads"))
 
 
 def adam_margin(results: xr.Dataset) -> Estimate:
-    found = arms(at_step(results, "margin", 30).sel(method="adam"), "heads")
+    found = arms(at_step(results, "margin", 30).sel(optimiser="adam"), "heads")
     return smallest_difference(found[0], found[1:])
 
 
@@ -331,7 +331,7 @@ CLAIMS = {
         ),
         Claim(
             "sqrt-step-margin", "fig3", "Fig. 3 left", "margin falls with H at 600 steps", ABOVE_ZERO, BY_SIGN,
-            lambda results: margin_falls(results.sel(method="gd")),
+            lambda results: margin_falls(results.sel(optimiser="gd")),
         ),
         Claim(
             "adam-faster", "fig3", "Fig. 3 right", "log loss falls with H at 30 steps", ABOVE_ZERO, BY_SIGN, adam_faster,
@@ -354,11 +354,11 @@ CLAIMS = {
         ),
         Claim(
             "planted-momentum-faster", "fig5", "Fig. 5 left", "median log loss falls with H at 150 steps", ABOVE_ZERO,
-            BY_SIGN, lambda results: planted_faster(results.sel(method="momentum"), 150),
+            BY_SIGN, lambda results: planted_faster(results.sel(optimiser="momentum"), 150),
         ),
         Claim(
             "planted-adam-faster", "fig5", "Fig. 5 right", "median log loss falls with H at 300 steps", ABOVE_ZERO,
-            BY_SIGN, lambda results: planted_faster(results.sel(method="adam"), 300),
+            BY_SIGN, lambda results: planted_faster(results.sel(optimiser="adam"), 300),
         ),
         Claim(
             "training-theorem", "inside-conditions", "Thm 1/3", "loss/bound at most 1", AT_MOST_ONE, BY_PROOF,

@@ -142,12 +142,12 @@ class TokenMixture(eqx.Module):
         frame = self.frame
 
         def one(key: Key) -> Samples:
-            label_key, place_key, pattern_key, noise_key = jax.random.split(key, 4)
-            positive = jax.random.bernoulli(label_key)
-            places = jnp.arange(self.tokens)
-            order = jax.random.permutation(place_key, places) if self.positions == "random" else places
+            choice_key, noise_key = jax.random.split(key)
+            choices = jax.random.uniform(choice_key, (2 * self.tokens + 1,))  # one draw: each costs compile time
+            positive = choices[-1] < 0.5
+            order = jnp.argsort(choices[: self.tokens]) if self.positions == "random" else jnp.arange(self.tokens)
             relevant = order < jnp.round(self.relevant_fraction * self.tokens)
-            kinds = jax.random.randint(pattern_key, (self.tokens,), 0, self.patterns)
+            kinds = jnp.floor(choices[self.tokens : -1] * self.patterns).astype(int)
             noise = jnp.where(relevant[:, None], 0, self.draw_noise(noise_key))
             signal = jnp.where(positive, frame[0], frame[1])
             tokens = jnp.where(relevant[:, None], signal, frame[2 + kinds] + noise)

@@ -35,7 +35,7 @@ def fig2(scale: Scale) -> Sweep:
 def fig3(scale: Scale) -> Sweep:
     steps = {"smoke": 40, "quick": 1000, "paper": 3000}[scale]
     trial = Training(descent=_descent(0.1, steps), growth=0.5)
-    method = Axis("method", ("gd", "adam"), lambda t, v: _with_method(t, v, {"gd": 0.1, "adam": 0.06}))
+    method = Axis("optimiser", ("gd", "adam"), lambda t, v: _with_method(t, v, {"gd": 0.1, "adam": 0.06}))
     return Sweep(trial, (method, _heads(MIXTURE_HEADS[scale])), _seeds({"smoke": 2, "quick": 5, "paper": 5}[scale]))
 
 
@@ -46,7 +46,7 @@ def fig4(scale: Scale) -> Sweep:
 
 def fig5(scale: Scale) -> Sweep:
     trial = Training(_planted(scale), descent=_descent(1.0, 30 if scale == "smoke" else 300), growth=0.5)
-    method = Axis("method", ("momentum", "adam"), lambda t, v: _with_method(t, v, {"momentum": 1.0, "adam": 0.06}))
+    method = Axis("optimiser", ("momentum", "adam"), lambda t, v: _with_method(t, v, {"momentum": 1.0, "adam": 0.06}))
     return Sweep(trial, (method, _heads(PLANTED_HEADS[scale])), _seeds({"smoke": 2, "quick": 12, "paper": 20}[scale]))
 
 

@@ -57,8 +57,8 @@ def fig2(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
 def fig3(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     figure, axes = canvas(3, 2, width=3.6, height=2.9)
     titles = {"gd": "GD, step 0.1 sqrt(H)", "adam": "Adam, step 0.06"}
-    for row, method in zip(axes, results.method.values, strict=True):
-        _mixture_row(row, results.sel(method=method), attention_limit(results))
+    for row, method in zip(axes, results.optimiser.values, strict=True):
+        _mixture_row(row, results.sel(optimiser=method), attention_limit(results))
         row[0].set_title(titles[str(method)], loc="left")
     axes[0, 0].legend()
     caption(figure, results, "Token mixture from zero; mean and range.", verdicts)
@@ -100,8 +100,8 @@ def fig4(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
 def fig5(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     figure, axes = canvas(3, 2, width=3.6, height=2.9)
     titles = {"momentum": "momentum 0.9, step sqrt(H)", "adam": "Adam, step 0.06"}
-    for row, method in zip(axes, results.method.values, strict=True):
-        here = results.sel(method=method)
+    for row, method in zip(axes, results.optimiser.values, strict=True):
+        here = results.sel(optimiser=method)
         for panel, name in zip(row, ("train_loss", "test_loss", "attention_alignment"), strict=True):
             curves(panel, here[f"{name}_curve"], "heads", "median")
             panel.set_ylabel({"train_loss": "training loss", "test_loss": "test loss"}.get(name, "alignment of W with W*"))

@@ -81,7 +81,9 @@ class Training(Descending):
         data, dtype = self.data, jnp.dtype(self.precision)
         teacher = data.teacher(teacher_key)
         train = data.sample(train_key, teacher, data.samples)._replace(noise=None)  # pyright: ignore[reportArgumentType]
-        first = data.sample(first_key, teacher, self.first_samples)  # pyright: ignore[reportArgumentType]
+        first = train
+        if self.network.start in ("signs", "interval"):
+            first = data.sample(first_key, teacher, self.first_samples)  # pyright: ignore[reportArgumentType]
         params, members = nets.start_heads(self.network, weight_key, first)
         params, members, train, teacher = _cast((params, members, train, teacher), dtype)
         fit = begin(self._scaled_descent(), self._objective, params, members, train)
