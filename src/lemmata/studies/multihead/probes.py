@@ -90,7 +90,7 @@ class FirstPhase(Computed):
         network = Network(
             heads=float(self.heads), start=self.alpha, simulated=2 if self.alpha == "signs" else self.heads
         )
-        first, samples, params, members = _first_phase(self, network, key)
+        first, samples, params, members = _first_phase(_arrays(self), _arrays(network), key)
         row = np.asarray(nets.first_phase_row(first))
         oracle = np.asarray(self.data.frame[0] - self.data.frame[1])
         zeta = self.data.relevant_fraction
@@ -101,7 +101,7 @@ class FirstPhase(Computed):
         mean_part = margin_parts(self.data, mean_row, samples)[1].min() * mixture_theory.MEAN_STEP[self.alpha]
         steps = np.asarray(params.decoder[:, 0] @ row / (row @ row))
         weight = float(np.asarray(members) @ np.abs(steps) / self.heads)
-        features = np.asarray(_features(network, params, members, samples))
+        features = np.asarray(_features(_arrays(network), params, members, samples))
         return {
             "residual": residual,
             "printed_residual": float(
@@ -199,7 +199,7 @@ class Saturation(Computed):
         require(0 < self.leak < 1, f"the leak must lie strictly between 0 and 1, not {self.leak}.")
 
     def compute(self, key: Key) -> Mapping[str, Any]:
-        samples = _samples(self.data, key, self.data.samples)
+        samples = _samples(_arrays(self.data), key, self.data.samples)
         bounds = mixture_bounds(self.data, samples)
         scale = mixture_theory.saturating_norm(bounds, float(self.leak))
         attention = scale * jnp.asarray(oracle_attention(self.data))
@@ -366,6 +366,11 @@ def _stretch(network, params, other, members, samples, step) -> Array:
         return grouped.norm(jax.tree.map(lambda x, y: x - y, a, b), members)
 
     return apart(moved(params), moved(other)) / apart(params, other)
+
+
+def _arrays(module: Any) -> Any:
+    """Numbers as arrays, so that one compiled program serves all their values."""
+    return jax.tree.map(jnp.asarray, module)
 
 
 def _ratio(measured: float, bound: float) -> float:

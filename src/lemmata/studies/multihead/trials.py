@@ -86,6 +86,7 @@ class Training(Descending):
             first = data.sample(first_key, teacher, self.first_samples)  # pyright: ignore[reportArgumentType]
         params, members = nets.start_heads(self.network, weight_key, first)
         params, members, train, teacher = _cast((params, members, train, teacher), dtype)
+        params = jax.lax.optimization_barrier(params)  # XLA on CPU makes wrong gradients of constant zeros
         fit = begin(self._scaled_descent(), self._objective, params, members, train)
         return Learning(fit, members, train, teacher, jax.random.key_data(test_key))
 
@@ -292,6 +293,7 @@ class Guaranteed(Descending):
         params = Heads(
             jnp.zeros((*shape, data.tokens, data.dim), dtype), jnp.zeros((*shape, data.dim, data.dim), dtype)
         )
+        params = jax.lax.optimization_barrier(params)
         losses, grads = self._losses(params, train)
         zero = jnp.zeros((), dtype)
         return Twins(
