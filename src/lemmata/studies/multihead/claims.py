@@ -62,7 +62,9 @@ def slope_in_steps(results: xr.Dataset) -> Estimate:
     slopes = late_slopes(results)
     found = [mean(one) for one in arms(slopes, "heads")]
     flattest = max(found, key=lambda one: one.value)
-    said = ", ".join(f"{one.value:.2f} (H = {h:g})" for one, h in zip(found, slopes.heads.values, strict=True))
+    said = ", ".join(
+        f"{one.value:.2f} (H = {h:g})" for one, h in zip(found, slopes.heads.values, strict=True)
+    )
     return flattest.noted(f"Slopes over the last half-decade: {said}.")
 
 
@@ -169,7 +171,9 @@ def stability_ratio(results: xr.Dataset) -> Estimate:
         f"One-step recursion uses at most {float(results.worst_recursion.max()):.2g} of its allowance, the sum of eq. 92 "
         f"{float(results.worst_accumulation.max()):.2g}, the mean of Lemma 11 {float(mean_ratio.max()):.2g}."
     )
-    return worst(np.maximum(np.maximum(mean_ratio, results.worst_recursion), results.worst_accumulation), note)
+    return worst(
+        np.maximum(np.maximum(mean_ratio, results.worst_recursion), results.worst_accumulation), note
+    )
 
 
 def gap_ratio(results: xr.Dataset) -> Estimate:
@@ -278,13 +282,15 @@ def order_conditions(results: xr.Dataset) -> list[Condition]:
 
 def saturation_ratio(results: xr.Dataset) -> Estimate:
     leaked, short = results.leaked / results.leak, results.bound / results.margin
-    note = f"Leak uses at most {float(leaked.max()):.2g} of its allowance; margin bound over margin {float(short.max()):.4g}."
+    note = f"Leak over allowance at most {float(leaked.max()):.2g}; margin bound over margin {float(short.max()):.4g}."
     return worst(np.maximum(leaked, short), note)
 
 
 def gap_exponent(results: xr.Dataset) -> Estimate:
     gaps = (results.test_loss - results.train_loss).where(results.stuck == 0)
-    return exponent(gaps, "samples", paired=True).noted(f"{int(results.stuck.sum())} runs stuck and left out.")
+    return exponent(gaps, "samples", paired=True).noted(
+        f"{int(results.stuck.sum())} runs stuck and left out."
+    )
 
 
 CLAIMS = {

@@ -143,9 +143,13 @@ class TokenMixture(eqx.Module):
 
         def one(key: Key) -> Samples:
             choice_key, noise_key = jax.random.split(key)
-            choices = jax.random.uniform(choice_key, (2 * self.tokens + 1,))  # one draw: each costs compile time
+            choices = jax.random.uniform(
+                choice_key, (2 * self.tokens + 1,)
+            )  # one draw: each costs compile time
             positive = choices[-1] < 0.5
-            order = jnp.argsort(choices[: self.tokens]) if self.positions == "random" else jnp.arange(self.tokens)
+            order = (
+                jnp.argsort(choices[: self.tokens]) if self.positions == "random" else jnp.arange(self.tokens)
+            )
             relevant = order < jnp.round(self.relevant_fraction * self.tokens)
             kinds = jnp.floor(choices[self.tokens : -1] * self.patterns).astype(int)
             noise = jnp.where(relevant[:, None], 0, self.draw_noise(noise_key))

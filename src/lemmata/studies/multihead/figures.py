@@ -36,18 +36,26 @@ def fig3(scale: Scale) -> Sweep:
     steps = {"smoke": 40, "quick": 1000, "paper": 3000}[scale]
     trial = Training(descent=_descent(0.1, steps), growth=0.5)
     method = Axis("optimiser", ("gd", "adam"), lambda t, v: _with_method(t, v, {"gd": 0.1, "adam": 0.06}))
-    return Sweep(trial, (method, _heads(MIXTURE_HEADS[scale])), _seeds({"smoke": 2, "quick": 5, "paper": 5}[scale]))
+    return Sweep(
+        trial, (method, _heads(MIXTURE_HEADS[scale])), _seeds({"smoke": 2, "quick": 5, "paper": 5}[scale])
+    )
 
 
 def fig4(scale: Scale) -> Sweep:
     trial = Training(_planted(scale), descent=_descent(1.0, 40 if scale == "smoke" else 400), growth=0.5)
-    return Sweep(trial, (_heads(PLANTED_HEADS[scale]),), _seeds({"smoke": 2, "quick": 12, "paper": 20}[scale]))
+    return Sweep(
+        trial, (_heads(PLANTED_HEADS[scale]),), _seeds({"smoke": 2, "quick": 12, "paper": 20}[scale])
+    )
 
 
 def fig5(scale: Scale) -> Sweep:
     trial = Training(_planted(scale), descent=_descent(1.0, 30 if scale == "smoke" else 300), growth=0.5)
-    method = Axis("optimiser", ("momentum", "adam"), lambda t, v: _with_method(t, v, {"momentum": 1.0, "adam": 0.06}))
-    return Sweep(trial, (method, _heads(PLANTED_HEADS[scale])), _seeds({"smoke": 2, "quick": 12, "paper": 20}[scale]))
+    method = Axis(
+        "optimiser", ("momentum", "adam"), lambda t, v: _with_method(t, v, {"momentum": 1.0, "adam": 0.06})
+    )
+    return Sweep(
+        trial, (method, _heads(PLANTED_HEADS[scale])), _seeds({"smoke": 2, "quick": 12, "paper": 20}[scale])
+    )
 
 
 def _descent(rate: float, steps: int, method: Any = "gd") -> Descent:
@@ -77,7 +85,9 @@ def _seeds(count: int) -> tuple[int, ...]:
 
 def curvature(scale: Scale) -> Sweep:
     heads = {"smoke": (2, 8), "quick": (4, 8, 16, 32, 64), "paper": (4, 8, 16, 32, 64, 128, 256)}[scale]
-    return Sweep(RandomHeads(), (axis("heads", heads),), _seeds({"smoke": 2, "quick": 10, "paper": 30}[scale]))
+    return Sweep(
+        RandomHeads(), (axis("heads", heads),), _seeds({"smoke": 2, "quick": 10, "paper": 30}[scale])
+    )
 
 
 def hessian_path(scale: Scale) -> Sweep:
@@ -89,7 +99,9 @@ def hessian_path(scale: Scale) -> Sweep:
 
 def looseness(scale: Scale) -> Sweep:
     kinds = axis("kind", ("gaussian", "extreme"))
-    sizes = axis("size", {"smoke": (1.0,), "quick": (0.1, 1.0, 10.0), "paper": (0.1, 0.3, 1.0, 3.0, 10.0)}[scale])
+    sizes = axis(
+        "size", {"smoke": (1.0,), "quick": (0.1, 1.0, 10.0), "paper": (0.1, 0.3, 1.0, 3.0, 10.0)}[scale]
+    )
     shapes = {"smoke": (1,), "quick": (1, 2, 4), "paper": (1, 2, 3, 4)}[scale]
     dims = axis("data.dim", shapes, name="dim")
     return Sweep(Looseness(), (kinds, dims, sizes), _seeds({"smoke": 2, "quick": 20, "paper": 100}[scale]))
@@ -130,7 +142,11 @@ def margins(scale: Scale) -> Sweep:
     """Little noise and a long first phase, so that the bounds say something; sparsity and signal vary."""
     data = TokenMixture(noise_law="ball", noise=0.01, dim=6)
     trial = FirstPhase(data=data, first_samples=2000 if scale == "smoke" else 20_000)
-    signals = {"smoke": (2.0, 8.0), "quick": (1.5, 2.0, 4.0, 8.0), "paper": (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)}
+    signals = {
+        "smoke": (2.0, 8.0),
+        "quick": (1.5, 2.0, 4.0, 8.0),
+        "paper": (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0),
+    }
     sparse = {"smoke": (0.1, 0.4), "quick": (0.1, 0.2, 0.4), "paper": (0.1, 0.2, 0.3, 0.4, 0.5)}[scale]
     axes = (
         axis("data.relevant_fraction", sparse, name="relevant_fraction"),
@@ -140,8 +156,14 @@ def margins(scale: Scale) -> Sweep:
 
 
 def saturation(scale: Scale) -> Sweep:
-    leaks = {"smoke": (0.5, 0.01), "quick": (0.5, 0.1, 0.01, 1e-3), "paper": (0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-6)}
-    return Sweep(Saturation(), (axis("leak", leaks[scale]),), _seeds({"smoke": 2, "quick": 10, "paper": 20}[scale]))
+    leaks = {
+        "smoke": (0.5, 0.01),
+        "quick": (0.5, 0.1, 0.01, 1e-3),
+        "paper": (0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-6),
+    }
+    return Sweep(
+        Saturation(), (axis("leak", leaks[scale]),), _seeds({"smoke": 2, "quick": 10, "paper": 20}[scale])
+    )
 
 
 def gap(scale: Scale) -> Sweep:

@@ -35,12 +35,16 @@ class Forecast(eqx.Module):
     delta: float = 0.05
 
     def __check_init__(self):
-        require(self.distance > 0, f"the target must be away from the start, not at distance {self.distance}.")
+        require(
+            self.distance > 0, f"the target must be away from the start, not at distance {self.distance}."
+        )
         require(self.head_norm >= 0, f"a norm cannot be negative, as {self.head_norm} is.")
         require(self.step_size > 0, f"the step size must be positive, not {self.step_size}.")
         require(self.heads >= 1, f"the number of heads must be at least 1, not {self.heads:g}.")
         require(self.steps >= 1 and self.samples >= 1, "steps and samples must be at least 1.")
-        require(self.first_samples >= 1, f"the first phase needs at least one sample, not {self.first_samples:g}.")
+        require(
+            self.first_samples >= 1, f"the first phase needs at least one sample, not {self.first_samples:g}."
+        )
         require(0 < self.delta < 1, f"delta must lie strictly between 0 and 1, not {self.delta}.")
         require(self.target_loss >= 0 and self.start_loss >= 0, "losses cannot be negative.")
 
@@ -66,7 +70,10 @@ def _general(q: Forecast) -> tuple[list[Condition], list[Prediction]]:
     step = min(limits.values())
     conditions = [
         *(_condition(f"Theorem {name}: heads >= {n:.4g}", sqrt(q.heads / n)) for name, n in needed.items()),
-        *(_condition(f"Theorems 1, 2: step size <= {name}", limit / q.step_size) for name, limit in limits.items()),
+        *(
+            _condition(f"Theorems 1, 2: step size <= {name}", limit / q.step_size)
+            for name, limit in limits.items()
+        ),
     ]
     worst = min(conditions, key=lambda c: c.margin)
     return conditions, [
@@ -77,7 +84,9 @@ def _general(q: Forecast) -> tuple[list[Condition], list[Prediction]]:
         Prediction("condition that binds", worst.name),
         Prediction("mean training loss at most", theory.training_bound(target, q.step_size, q.steps)),
         Prediction("distance from the start at most", theory.ball_radius(target)),
-        Prediction("expected generalisation gap at most", theory.gap_bound(target, q.step_size, q.steps, q.samples)),
+        Prediction(
+            "expected generalisation gap at most", theory.gap_bound(target, q.step_size, q.steps, q.samples)
+        ),
     ]
 
 
@@ -101,7 +110,9 @@ def _on_mixture(q: Forecast) -> tuple[list[Condition], list[Prediction]]:
         Prediction("mixture: NTK margin bound, corrected", margin),
         Prediction("mixture: NTK margin bound, printed", mixture_theory.printed_ntk_margin(bounds, residual)),
         Prediction("mixture: saturated-attention margin", attention),
-        Prediction("mixture: heads for the NTK margin", needed if isfinite(needed) else "none: the bound is negative"),
+        Prediction(
+            "mixture: heads for the NTK margin", needed if isfinite(needed) else "none: the bound is negative"
+        ),
     ]
     if margin <= 0:
         return conditions, promised
@@ -117,7 +128,9 @@ def _on_mixture(q: Forecast) -> tuple[list[Condition], list[Prediction]]:
         Prediction("Corollary 2: heads asked for", heads),
         Prediction("Corollary 2: largest step size", step),
         Prediction("Corollary 2: what limits the step size", theory.binding(limits)),
-        Prediction("Corollary 2: training loss at most", theory.realizable_training_bound(distance, step, q.steps)),
+        Prediction(
+            "Corollary 2: training loss at most", theory.realizable_training_bound(distance, step, q.steps)
+        ),
         Prediction("Corollary 2: gap at most", theory.realizable_gap_bound(distance, step, q.samples)),
     ]
 

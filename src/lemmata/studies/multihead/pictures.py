@@ -93,7 +93,12 @@ def fig4(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
         if "loss" in name:
             panel.set_yscale("log")
     axes[0, 0].legend()
-    caption(figure, results, f"Planted attention, GD with step sqrt(H) from zero; medians and range. {_stuck(results)}", verdicts)
+    caption(
+        figure,
+        results,
+        f"Planted attention, GD with step sqrt(H) from zero; medians and range. {_stuck(results)}",
+        verdicts,
+    )
     return figure
 
 
@@ -104,7 +109,9 @@ def fig5(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
         here = results.sel(optimiser=method)
         for panel, name in zip(row, ("train_loss", "test_loss", "attention_alignment"), strict=True):
             curves(panel, here[f"{name}_curve"], "heads", "median")
-            panel.set_ylabel({"train_loss": "training loss", "test_loss": "test loss"}.get(name, "alignment of W with W*"))
+            panel.set_ylabel(
+                {"train_loss": "training loss", "test_loss": "test loss"}.get(name, "alignment of W with W*")
+            )
             if "loss" in name:
                 panel.set_yscale("log")
         row[0].set_title(f"{titles[str(method)]}. {_stuck(here)}", loc="left", fontsize=8)
@@ -167,7 +174,11 @@ def looseness(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
         axes.plot([], [], "o", color=colour, label=str(kind))
     axes.axvline(1, color=BLACK, linestyle="--", linewidth=1)
     axes.set_yticks(range(len(INEQUALITIES)), INEQUALITIES)
-    axes.set(xscale="log", xlabel="measured / bound (at most 1 where the theory is right; bar: largest)", xlim=(1e-6, 3))
+    axes.set(
+        xscale="log",
+        xlabel="measured / bound (at most 1 where the theory is right; bar: largest)",
+        xlim=(1e-6, 3),
+    )
     axes.invert_yaxis()
     axes.legend()
     caption(figure, results, "Random weights and data at several sizes and dimensions.", verdicts)
@@ -186,11 +197,15 @@ def inside_conditions(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     axes[0].set(ylabel="loss (thin line: log 2)")
     ratio = results.farthest.max("seed") / distance
     axes[1].plot(distance, ratio, "o-", label="from the start (bound 4)")
-    axes[1].plot(distance, results.farthest_from_target.max("seed") / distance, "s-", label="from the target (bound 3)")
+    axes[1].plot(
+        distance, results.farthest_from_target.max("seed") / distance, "s-", label="from the target (bound 3)"
+    )
     axes[1].axhline(4, color=BLUE, linestyle="--", linewidth=1)
     axes[1].axhline(3, color=RED, linestyle="--", linewidth=1)
     axes[1].set(ylabel="largest distance / Delta", ylim=(0, None))
-    stability = [theory.stability_bound(t.bounds, t.target, t.step_size, t.steps, t.data.samples) for t in trials]
+    stability = [
+        theory.stability_bound(t.bounds, t.target, t.step_size, t.steps, t.data.samples) for t in trials
+    ]
     gaps = [theory.gap_bound(t.target, t.step_size, t.steps, t.data.samples) for t in trials]
     axes[2].plot(distance, results.stability.mean("seed"), "o-", color=BLUE, label="leave-one-out distance")
     axes[2].plot(distance, stability, "--", color=BLUE, label="its bound (Lemma 11)")
@@ -231,7 +246,9 @@ def first_phase(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
         axes[0].plot(samples, np.exp(np.log(results[name]).mean("seed")), "o-", color=colour, label=label)
     start = float(np.exp(np.log(results.residual).mean("seed"))[0])
     axes[0].plot(samples, start * (samples / samples[0]) ** -0.5, "--", color=BLACK, label="slope -1/2")
-    axes[0].set(xscale="log", yscale="log", xlabel="samples of the first phase", ylabel="norm of the residual p")
+    axes[0].set(
+        xscale="log", yscale="log", xlabel="samples of the first phase", ylabel="norm of the residual p"
+    )
     for name, label, colour in (
         ("decoder_part", "decoder's share", GREEN),
         ("attention_part", "attention's share", ORANGE),
@@ -239,7 +256,12 @@ def first_phase(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
         ("best_margin", "best NTK margin", PURPLE),
     ):
         axes[1].plot(samples, results[name].mean("seed"), "o-", color=colour, label=label)
-    axes[1].set(xscale="log", xlabel="samples of the first phase", ylabel="smallest margin over 100 samples", ylim=(0, None))
+    axes[1].set(
+        xscale="log",
+        xlabel="samples of the first phase",
+        ylabel="smallest margin over 100 samples",
+        ylim=(0, None),
+    )
     for panel in axes:
         panel.legend()
     caption(figure, results, "Token mixture of the experiments.", verdicts)
@@ -291,5 +313,7 @@ def gap(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     axes.legend()
     stuck = ", ".join(f"{int(v)}" for v in results.stuck.sum("seed"))
     steps = settings(results)["descent.steps"]
-    caption(figure, results, f"Planted attention, 4 heads, GD {steps} steps. Stuck at each n: {stuck}.", verdicts)
+    caption(
+        figure, results, f"Planted attention, 4 heads, GD {steps} steps. Stuck at each n: {stuck}.", verdicts
+    )
     return figure

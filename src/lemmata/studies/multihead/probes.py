@@ -83,7 +83,9 @@ class FirstPhase(Computed):
     first_samples: int = fixed(default=1000)
 
     def __check_init__(self):
-        require(self.first_samples >= 1, f"the first phase needs at least one sample, not {self.first_samples}.")
+        require(
+            self.first_samples >= 1, f"the first phase needs at least one sample, not {self.first_samples}."
+        )
         require(self.heads >= 1, f"the number of heads must be a whole number from 1 on, not {self.heads}.")
 
     def compute(self, key: Key) -> Mapping[str, Any]:
@@ -143,7 +145,9 @@ def oracle_attention(data: TokenMixture) -> np.ndarray:
     """`W* = mu_+ mu_+^T + mu_- mu_-^T + sum_l nu_l (mu_+ + mu_-)^T` at unit norm (eq. 104): queries in rows."""
     frame = np.asarray(data.frame)
     both = frame[0] + frame[1]
-    wanted = np.outer(frame[0], frame[0]) + np.outer(frame[1], frame[1]) + np.outer(frame[2:].sum(axis=0), both)
+    wanted = (
+        np.outer(frame[0], frame[0]) + np.outer(frame[1], frame[1]) + np.outer(frame[2:].sum(axis=0), both)
+    )
     return wanted / np.linalg.norm(wanted)
 
 
@@ -249,7 +253,7 @@ class Looseness(Computed):
     def compute(self, key: Key) -> Mapping[str, Any]:
         network = Network(heads=float(self.heads), start="random", simulated=self.heads)
         draw_key, other_key = jax.random.split(key)
-        samples, params, members = _draw(self.data, network, draw_key)
+        samples, params, _ = _draw(self.data, network, draw_key)
         other = _draw(self.data, network, other_key)[1]
         size = float(self.size)
         params, other = (Heads(size * p.decoder, size * p.attention) for p in (params, other))
@@ -306,14 +310,17 @@ def quasi_convexity_ratio(
 
 
 def expansion_ratio(
-    network: Network, params: Heads, other: Heads, samples: Samples, data: theory.DataBounds, step: float = 0.1
+    network: Network,
+    params: Heads,
+    other: Heads,
+    samples: Samples,
+    data: theory.DataBounds,
+    step: float = 0.1,
 ) -> float:
     """How much one step of GD stretches the distance of two points, over what eq. 19 allows on their segment."""
     members = jnp.ones(len(params.decoder))
     gap = jax.tree.map(lambda a, b: a - b, other, params)
-    losses, norms = map(
-        np.asarray, _segment(network, params, gap, jnp.linspace(0, 1, 101), members, samples)
-    )
+    losses, norms = map(np.asarray, _segment(network, params, gap, jnp.linspace(0, 1, 101), members, samples))
     moved = _stretch(network, params, other, members, samples, step)
     allowed = max(
         theory.expansion_factor(data, float(norm), float(loss), float(network.heads), step)

@@ -69,7 +69,11 @@ def smallest_difference(above: xr.DataArray, others: list[xr.DataArray]) -> Esti
         return next(one for one in found if not one.exists)
     nearest = min(found, key=lambda one: one.value)
     return Estimate(
-        nearest.value, min(one.low for one in found), min(one.high for one in found), nearest.count, nearest.level
+        nearest.value,
+        min(one.low for one in found),
+        min(one.high for one in found),
+        nearest.count,
+        nearest.level,
     )
 
 
@@ -79,7 +83,9 @@ def median_estimate(values: np.ndarray) -> Estimate:
     count = len(known)
     rank = int(binom.ppf(0.025, count, 0.5))  # this many values may be left out on either side
     if count < 6:
-        return Estimate(float(np.median(known)), -inf, inf, count, note="A median needs six seeds for an interval.")
+        return Estimate(
+            float(np.median(known)), -inf, inf, count, note="A median needs six seeds for an interval."
+        )
     return Estimate(float(np.median(known)), float(known[rank]), float(known[count - 1 - rank]), count)
 
 

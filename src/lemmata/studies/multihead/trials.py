@@ -17,7 +17,6 @@ from lemmata.studies.multihead.curvature import extreme_eigenvalues, loss_curvat
 from lemmata.studies.multihead.data import (
     BoundedTokens,
     DataModel,
-    PlantedAttention,
     Samples,
     Teacher,
     TokenMixture,
@@ -64,9 +63,16 @@ class Training(Descending):
     precision: Literal["float32", "float64"] = fixed(default="float64")
 
     def __check_init__(self):
-        require(self.first_samples >= 1, f"the first phase needs at least one sample, not {self.first_samples}.")
-        require(self.attention_rate > 0, f"the attention's own step must be positive, not {self.attention_rate}.")
-        require(self.descent.batch is None, "the theorems are about full-batch descent: leave descent.batch at none.")
+        require(
+            self.first_samples >= 1, f"the first phase needs at least one sample, not {self.first_samples}."
+        )
+        require(
+            self.attention_rate > 0, f"the attention's own step must be positive, not {self.attention_rate}."
+        )
+        require(
+            self.descent.batch is None,
+            "the theorems are about full-batch descent: leave descent.batch at none.",
+        )
 
     @property
     def steps(self) -> int:
@@ -128,7 +134,9 @@ class Training(Descending):
 
     def _objective(self, params: Heads, members: Members, train: Samples) -> Float[Array, ""]:
         attention, rate = params.attention, self.attention_rate
-        slowed = rate * attention + jax.lax.stop_gradient((1 - rate) * attention)  # same value, gradient times rate
+        slowed = rate * attention + jax.lax.stop_gradient(
+            (1 - rate) * attention
+        )  # same value, gradient times rate
         params = Heads(params.decoder, slowed)
         return jnp.mean(logistic_loss(nets.margins(self.network, params, members, train)))
 
@@ -169,7 +177,12 @@ class CurvaturePath(Descending):
     """A training whose loss, gradient and Hessian spectrum over all heads are recorded along the way, together with
     what the bounds on them need: the largest token, decoder and head norms."""
 
-    paired: ClassVar[tuple[str, ...]] = ("training.network", "training.descent", "training.growth", "checkpoints")
+    paired: ClassVar[tuple[str, ...]] = (
+        "training.network",
+        "training.descent",
+        "training.growth",
+        "checkpoints",
+    )
 
     training: Training = Training()
     checkpoints: int = fixed(default=100)
@@ -250,9 +263,14 @@ class Guaranteed(Descending):
     precision: Literal["float32", "float64"] = fixed(default="float64")
 
     def __check_init__(self):
-        require(self.distance > 0, f"the target must be away from the start, not at distance {self.distance}.")
+        require(
+            self.distance > 0, f"the target must be away from the start, not at distance {self.distance}."
+        )
         require(self.cap >= 1, f"a training needs at least one step, not {self.cap}.")
-        require(self.data.labels == "aligned", "the explicit target needs labels that the tokens are aligned with.")
+        require(
+            self.data.labels == "aligned",
+            "the explicit target needs labels that the tokens are aligned with.",
+        )
 
     @property
     def bounds(self) -> theory.DataBounds:
@@ -362,7 +380,9 @@ class Guaranteed(Descending):
         network = Network(heads=float(self.heads))
         members = jnp.asarray([float(self.heads)], samples.tokens.dtype)
         count = len(params.decoder)
-        weights = jnp.concatenate([jnp.ones((1, len(samples.labels))), 1 - jnp.eye(len(samples.labels))])[:count]
+        weights = jnp.concatenate([jnp.ones((1, len(samples.labels))), 1 - jnp.eye(len(samples.labels))])[
+            :count
+        ]
         weights = (weights / len(samples.labels)).astype(samples.tokens.dtype)
 
         def total(params: Heads) -> tuple[Array, Array]:
