@@ -192,7 +192,7 @@ def inside_conditions(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     loss_bound = [theory.training_bound(t.target, t.step_size, t.steps) for t in trials]
     axes[0].plot(distance, results.mean_loss.mean("seed"), "o-", label="mean loss over the run")
     axes[0].plot(distance, results.target_loss.mean("seed"), "s:", color=GREY, label="loss of the target")
-    axes[0].plot(distance, loss_bound, "--", color=BLACK, label="bound of Theorem 1")
+    axes[0].plot(distance, loss_bound, "x--", color=BLACK, label="bound of Theorem 1")
     axes[0].axhline(np.log(2), color=GREY, linewidth=0.8)
     axes[0].set(ylabel="loss (thin line: log 2)")
     ratio = results.farthest.max("seed") / distance
@@ -208,9 +208,9 @@ def inside_conditions(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     ]
     gaps = [theory.gap_bound(t.target, t.step_size, t.steps, t.data.samples) for t in trials]
     axes[2].plot(distance, results.stability.mean("seed"), "o-", color=BLUE, label="leave-one-out distance")
-    axes[2].plot(distance, stability, "--", color=BLUE, label="its bound (Lemma 11)")
+    axes[2].plot(distance, stability, "x--", color=BLUE, label="its bound (Lemma 11)")
     axes[2].plot(distance, np.abs(results.gap.mean("seed")), "s-", color=RED, label="|generalisation gap|")
-    axes[2].plot(distance, gaps, "--", color=RED, label="its bound (Theorem 2)")
+    axes[2].plot(distance, gaps, "x--", color=RED, label="its bound (Theorem 2)")
     axes[2].set(yscale="log")
     for panel in axes:
         panel.set_xlabel("distance of the target Delta")
