@@ -179,7 +179,8 @@ def test_margin_parts_exceed_their_bounds_on_every_sample(law):
         decoder_part, attention_part = margin_parts(data, row, samples)
         assert decoder_part.min() >= mixture_theory.linear_margin(bounds) / SLACK
         sharper = mixture_theory.sharper_attention_share(bounds, residual)
-        assert attention_part.min() >= sharper >= mixture_theory.attention_share(bounds, residual)
+        assert attention_part.min() >= sharper - 1e-9  # equal without overlap with the patterns
+        assert sharper >= mixture_theory.attention_share(bounds, residual) - 1e-9
 
 
 def test_attention_share_is_exact_without_noise():
