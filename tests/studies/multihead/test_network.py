@@ -1,0 +1,207 @@
+"""Closed forms against automatic differentiation, decoders, starts, and what equal heads imply."""
+
+from functools import cache
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lemmata import BadInput
+from lemmata.descent import Descent, advance, begin, logistic_loss
+from lemmata.reduce import heads as grouped
+from lemmata.studies.multihead import curvature, network
+from lemmata.studies.multihead.data import Samples, TokenMixture
+from lemmata.studies.multihead.network import Heads, Network
+
+
+def head(seed, tokens=4, dim=3, size=1.0):
+    keys = jax.random.split(jax.random.key(seed), 3)
+    shapes = ((tokens, dim), (dim, dim), (tokens, dim))
+    return [size * jax.random.normal(key, shape) for key, shape in zip(keys, shapes, strict=True)]
+
+
+@cache
+def mixture(count=30) -> Samples:
+    return jax.jit(lambda key: TokenMixture().sample(key, None, count))(jax.random.key(0))
+
+
+start_heads = eqx.filter_jit(network.start_heads)
+loss_curvature = eqx.filter_jit(curvature.loss_curvature)
+
+
+def flat_output(flat, tokens):
+    count, dim = tokens.shape
+    return network.head_output(
+        flat[: count * dim].reshape(count, dim), flat[count * dim :].reshape(dim, dim), tokens
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), size=st.floats(0.1, 2))
+def test_closed_form_gradient_and_hessian_are_the_derivatives(seed, size):
+    decoder, attention, tokens = head(seed, size=size)
+    flat = jnp.concatenate([decoder.ravel(), attention.ravel()])
+    gradient, hessian = _derivatives(flat, tokens)
+    np.testing.assert_allclose(network.head_gradient(decoder, attention, tokens), gradient, atol=1e-9)
+    np.testing.assert_allclose(network.head_hessian(decoder, attention, tokens), hessian, atol=1e-9)
+
+
+_derivatives = jax.jit(lambda flat, x: (jax.grad(flat_output)(flat, x), jax.hessian(flat_output)(flat, x)))
+
+
+def test_gradient_matches_finite_differences():
+    decoder, attention, tokens = head(7)
+    flat = jnp.concatenate([decoder.ravel(), attention.ravel()])
+    step = 1e-6 * jnp.eye(len(flat))
+    differences = jax.vmap(lambda e: (flat_output(flat + e, tokens) - flat_output(flat - e, tokens)) / 2e-6)(
+        step
+    )
+    gradient = network.head_gradient(decoder, attention, tokens)
+    assert np.linalg.norm(differences - gradient) < 1e-6 * np.linalg.norm(gradient)
+
+
+def test_pooling_sums_the_rows_and_the_last_token_keeps_one():
+    samples = mixture()
+    full, _ = start_heads(Network(heads=2.0, start="signs", simulated=2), jax.random.key(1), samples)
+    for kind, expected in (("pooling", full.decoder.sum(axis=1)), ("last", full.decoder[:, -1])):
+        net = Network(heads=2.0, start="signs", simulated=2, decoder=kind)
+        params, _ = start_heads(net, jax.random.key(1), samples)
+        np.testing.assert_allclose(params.decoder, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["pooling", "last"])
+def test_vector_decoders_are_full_decoders_of_a_shape(kind):
+    samples = mixture()
+    vector = jax.random.normal(jax.random.key(2), (1, 4))
+    attention = jax.random.normal(jax.random.key(3), (1, 4, 4))
+    matrix = network.full_decoder(vector[0], kind, 10)[None]
+    ones = jnp.ones(1)
+    np.testing.assert_allclose(
+        network.outputs(Network(decoder=kind), Heads(vector, attention), ones, samples.tokens),
+        network.outputs(Network(), Heads(matrix, attention), ones, samples.tokens),
+        rtol=1e-12,
+    )
+
+
+def test_the_first_step_from_zero_is_the_closed_form():
+    samples = mixture()
+    net = Network(heads=3.0, start="interval", simulated=3)
+    params, members = start_heads(net, jax.random.key(5), samples)
+    zero = network.zero_heads(net, 10, 4)
+    slope = jax.jit(jax.grad(lambda p: jnp.mean(logistic_loss(network.margins(net, p, members, samples)))))(
+        zero
+    )
+    steps = params.decoder[:, 0, 0] / network.first_phase_row(samples)[0]
+    np.testing.assert_allclose(params.decoder, -steps[:, None, None] * 3**0.5 * slope.decoder, rtol=1e-10)
+    np.testing.assert_allclose(slope.attention, 0, atol=1e-15)
+    assert np.all(np.abs(steps) <= 1)
+
+
+def test_sign_groups_share_out_all_heads():
+    net = Network(heads=1e12, start="signs", simulated=2)
+    params, members = start_heads(net, jax.random.key(0), mixture())
+    assert float(members.sum()) == 1e12
+    np.testing.assert_allclose(params.decoder[0], -params.decoder[1])
+
+
+@pytest.mark.parametrize(
+    ("method", "decoder_rate", "attention_rate"),
+    [("gd", 0.5, 0.5 / 4), ("momentum", 0.5, 0.5 / 4), ("adam", 0.5 * 4**0.5, 0.5)],
+)
+def test_equal_heads_are_one_head_with_two_step_sizes(method, decoder_rate, attention_rate):
+    """From zero, H heads with step eta are one head (U' = sqrt(H) U) with steps eta and eta/H; under Adam sqrt(H) eta
+    and eta, up to its epsilon."""
+    samples, net = mixture(), Network(heads=4.0)
+    rate = 0.01 if method == "adam" else 0.5
+    scaled = (decoder_rate / 0.5 * rate, attention_rate / 0.5 * rate)
+    many = _descend(method, (rate, rate), net, jnp.array([4.0]), samples)
+    single = _descend(method, scaled, Network(), jnp.ones(1), samples)
+    tolerance = 1e-4 if method == "adam" else 1e-10
+    np.testing.assert_allclose(2 * many.decoder, single.decoder, atol=tolerance)
+    np.testing.assert_allclose(many.attention, single.attention, atol=tolerance)
+
+
+def _descend(method, rates, net, members, samples, steps=50):
+    """GD, momentum or Adam with a step size of its own for decoder and attention, through the shared optimiser."""
+    unit = Descent(learning_rate=1.0, method=method)
+    zero = network.zero_heads(net, *samples.tokens.shape[1:])
+
+    def objective(params):
+        return jnp.mean(logistic_loss(network.margins(net, params, members, samples)))
+
+    def body(_, fit):
+        ahead = advance(unit, objective, fit)
+        move = Heads(*(rate * (a - b) for rate, a, b in zip(rates, ahead.params, fit.params, strict=True)))
+        params = Heads(*(b + m for b, m in zip(fit.params, move, strict=True)))
+        loss, grads = jax.value_and_grad(objective)(params)
+        return ahead._replace(params=params, loss=loss, grads=grads)
+
+    return jax.jit(lambda fit: jax.lax.fori_loop(0, steps, body, fit))(begin(unit, objective, zero)).params
+
+
+def test_grouped_spectrum_is_the_spectrum_of_all_heads():
+    samples = mixture()
+    net = Network(heads=5.0, start="signs", simulated=2)
+    keys = jax.random.split(jax.random.key(9), 2)
+    params = Heads(jax.random.normal(keys[0], (2, 10, 4)), 0.3 * jax.random.normal(keys[1], (2, 4, 4)))
+    members = jnp.array([2.0, 3.0])
+    explicit = grouped.expand(params, members)
+    all_heads = Network(heads=5.0, start="random", simulated=5)
+    low, high = curvature.extreme_eigenvalues(loss_curvature(net, params, members, samples), members)
+    full = loss_curvature(all_heads, explicit, jnp.ones(5), samples).joint
+    values = np.linalg.eigvalsh(full)
+    np.testing.assert_allclose([low, high], [values[0], values[-1]], rtol=1e-9)
+    by_products = curvature.smallest_eigenvalue_by_products(all_heads, explicit, samples)
+    np.testing.assert_allclose(by_products, values[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["full", "pooling"])
+def test_loss_hessian_is_the_second_derivative(kind):
+    samples = mixture()
+    net = Network(heads=2.0, start="random", simulated=2, decoder=kind)
+    params, members = start_heads(net, jax.random.key(4), samples)
+    flat, rebuild = jax.flatten_util.ravel_pytree(jax.tree.map(lambda x: x[0], params))
+    rest = jax.tree.map(lambda x: x[1:], params)
+
+    def loss(weights):
+        both = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), rebuild(weights), rest)
+        return jnp.mean(logistic_loss(network.margins(net, both, members, samples)))
+
+    size = len(flat)
+    joint = loss_curvature(net, params, members, samples).joint
+    np.testing.assert_allclose(joint[:size, :size], jax.jit(jax.hessian(loss))(flat), atol=1e-10)
+
+
+def test_log_loss_survives_where_the_loss_underflows():
+    margin = jnp.array([1000.0, 900.0])
+    np.testing.assert_allclose(network.log_mean_loss(margin), -900 - np.log(2), rtol=1e-12)
+    ordinary = jnp.array([0.3, -2.0, 5.0])
+    np.testing.assert_allclose(network.log_mean_loss(ordinary), np.log(np.mean(np.log1p(np.exp(-ordinary)))))
+    assert np.isfinite(jax.grad(network.log_mean_loss)(margin)).all()
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"heads": 0.0}, "whole number from 1"),
+        ({"heads": 2.5}, "whole number from 1"),
+        ({"heads": 4.0, "start": "signs"}, "2 groups of equal heads"),
+        ({"scale_exponent": 0.0}, "must be positive"),
+    ],
+)
+def test_impossible_networks_are_refused_in_one_sentence(fields, sentence):
+    with pytest.raises(BadInput, match=sentence):
+        Network(**fields)
+
+
+def test_head_scaling_changes_the_output_by_a_power_of_the_heads():
+    samples: Samples = mixture()
+    params = Heads(*(x[None] for x in head(3, 10, 4)[:2]))
+    members = jnp.array([16.0])
+    half = network.outputs(Network(heads=16.0), params, members, samples.tokens)
+    whole = network.outputs(Network(heads=16.0, scale_exponent=1.0), params, members, samples.tokens)
+    np.testing.assert_allclose(half, 4 * whole, rtol=1e-12)
