@@ -81,11 +81,20 @@ def tensor_power_bound(z0: float, goal: float, low: float, high: float, k: int) 
     return 3 / (low * z0 ** (k - 1)) + 2 ** (k + 1) * high / low * math.ceil(math.log2(goal / z0))
 
 
-def tensor_power_product_bound(z0: float, goal: float, low: float, high: float, k: int, extra: int, A: float) -> float:
-    """Lemma K.2, right side: `prod (1 + A z^(k-1+extra)) <= (1 + goal^(k-1))^(2^(extra+1) high A goal^extra
-    log(goal/z0) / low)`, for extra 1 or 2. Order-wise: its proof drops a term of order A."""
+def tensor_power_product_printed(z0: float, goal: float, low: float, high: float, k: int, extra: int, A: float) -> float:
+    """Lemma K.2 as printed: `prod (1 + A z^(k-1+extra))` until `goal` is at most `(1 + goal^(k-1))^e` with
+    `e = 2^(extra+1) high A goal^extra log(goal/z0) / low`. It is false when the rates are small."""
     power = 2 ** (extra + 1) * high * A * goal**extra * math.log(goal / z0) / low
     return (1 + goal ** (k - 1)) ** power
+
+
+def tensor_power_product_bound(goal: float, low: float, high: float, k: int, extra: int, A: float) -> float:
+    """Lemma K.2 mended: `exp(A (goal + high goal^k)^extra / (extra low))`.
+
+    Each `z^k` is at most `(z' - z) / low`, so the sum of `A z^(k-1+extra)` is at most `A / low` times the integral of
+    `x^(extra-1)` up to the last iterate.
+    """
+    return math.exp(A * (goal + high * goal**k) ** extra / (extra * low))
 
 
 def spurious_count_tail(terms: int, q: float, eps: float) -> float:

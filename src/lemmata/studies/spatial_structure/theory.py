@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.integrate import quad
 from scipy.stats import binom, hypergeom, norm
 
 # The data --------------------------------------------------------------------------------------------------------------
@@ -353,6 +354,18 @@ def linear_drift_printed(nu: float, eta: float, beta: float) -> float:
 def linear_phase_end(D: int, C: int, nu: float, p: int, eta: float, alpha0: float = 0.0) -> float:
     """The end of the linear phase: `(nu^(1/(p-1)) - alpha0) 2 / (eta nu D C)`."""
     return (nu ** (1 / (p - 1)) - alpha0) / linear_drift(D, C, nu, eta)
+
+
+def linear_phase_end_full(D: int, C: int, q: float, nu: float, p: int, beta: float, eta: float) -> float:
+    """The same with the power part of the activation kept, from alpha = 0 and for frozen attention.
+
+    `alpha = nu^(1/(p-1)) x` turns the growth into `dx / d(eta t) = nu^((p-2)/(p-1)) (D C / 2 + c x^(p-1))`; the power
+    part wins from `x = (D C / 2c)^(1/(p-1))` on, far below 1, so the phase is much shorter than its linear reading but
+    keeps its exponent in nu.
+    """
+    c = event1_constant(D, C, q, p, beta)
+    time = quad(lambda x: 1 / (D * C / 2 + c * x ** (p - 1)), 0, 1)[0]
+    return time / (eta * nu ** ((p - 2) / (p - 1)))
 
 
 def linear_phase_end_printed(nu: float, p: int, eta: float, beta: float) -> float:
