@@ -189,13 +189,14 @@ def in_blocks(patches: Patches, labels: Float[Array, " samples"], block: int) ->
 
 
 class Wide(NamedTuple):
-    """A one-layer transformer with trainable positional encodings, a value matrix and a ReLU head."""
+    """A one-layer transformer with trainable positional encodings, a value matrix and a ReLU layer; every position
+    has its own readout."""
 
     positions: Float[Array, "key patches"]
     value: Float[Array, "dimension channels"]
     hidden: Float[Array, "channels width"]
-    hidden_bias: Float[Array, " width"]
-    readout: Float[Array, " width"]
+    bias: Float[Array, " width"]
+    readout: Float[Array, "patches width"]
 
 
 def start_wide(key: Array, patches: int, dimension: int, channels: int, width: int, dtype) -> Wide:
@@ -203,23 +204,23 @@ def start_wide(key: Array, patches: int, dimension: int, channels: int, width: i
     keys = jax.random.split(key, 4)
 
     def normal(k: Array, shape: tuple[int, ...], std: float) -> Array:
-        return (std * jax.random.normal(k, shape, dtype)).astype(dtype)
+        return jnp.asarray(std, dtype) * jax.random.normal(k, shape, dtype)
 
     return Wide(
         positions=normal(keys[0], (patches, patches), patches**-0.5),
         value=normal(keys[1], (dimension, channels), dimension**-0.5),
         hidden=normal(keys[2], (channels, width), (2 / channels) ** 0.5),
-        hidden_bias=jnp.zeros(width, dtype),
-        readout=normal(keys[3], (width,), width**-0.5),
+        bias=jnp.zeros(width, dtype),
+        readout=normal(keys[3], (patches, width), (patches * width) ** -0.5),
     )
 
 
 def wide_output(weights: Wide, patches: Patches) -> Float[Array, " samples"]:
-    """Attention over positions, values, a ReLU layer at every position, the mean over positions, a readout."""
+    """Attention over positions, values, a ReLU layer at every position, and the readouts added up."""
     scores = attention_scores(weights.positions.T @ weights.positions)
     pooled = jnp.einsum("ij,njc->nic", scores, patches @ weights.value) * len(scores) ** 0.5
-    features = jax.nn.relu(pooled @ weights.hidden + weights.hidden_bias)
-    return jnp.mean(features @ weights.readout, axis=1)
+    features = jax.nn.relu(pooled @ weights.hidden + weights.bias)
+    return jnp.einsum("niw,iw->n", features, weights.readout)
 
 
 def linear_model(
