@@ -4,13 +4,13 @@ Learners *with* association keep pre-trained attention and only refit the value 
 know the groups. The latter are told the new feature, so that what they lack is the partition and nothing else.
 """
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.special import softmax
 
 from lemmata.descent import Descent, Fit, advance, begin, logistic_loss, train
 from lemmata.errors import require
@@ -70,11 +70,21 @@ class Transfer(Computed):
         data = self.data
         logits, world = self._attention(key)
         new = World(world.group_of, turned(world.feature, self.angle, jax.random.fold_in(key, 2)))
-        found = [self._mean_error(logits, new, size, jax.random.fold_in(key, 3)) for size in self.sizes]
+        task = Task(self, np.asarray(logits), new)
+        learner = {
+            "one-step": one_step,
+            "initial": one_step,
+            "descent": value_descent,
+            "linear": linear,
+            "pair-counting": pair_counting,
+            "scratch": scratch,
+            "mlp": perceptron,
+        }[self.learner]
+        found = [learner(task, jax.random.fold_in(jax.random.fold_in(key, 3), r)) for r in range(self.repeats)]
         facts = (data.patches, data.group_size, float(data.spurious_rate))
         return {
-            "error": np.array([error for error, _ in found]),
-            "cosine": np.array([cosine for _, cosine in found]),
+            "error": np.mean([[error for error, _ in run] for run in found], axis=0),
+            "cosine": np.mean([[cosine for _, cosine in run] for run in found], axis=0),
             "floor": theory.unassociated_error_floor(*facts, np.array(self.sizes)),
             "glm_error": theory.glm_error(*facts),
         }
@@ -93,19 +103,36 @@ class Transfer(Computed):
         feature = source.data.world(jax.random.fold_in(source_key, 0), jnp.dtype(source.precision)).feature
         return jnp.asarray(trained["logits"], float), World(jnp.asarray(trained["group_of"]), feature.astype(float))
 
-    def _mean_error(self, logits: Array, world: World, size: int, key: Key) -> tuple[float, float]:
-        once = {
-            "one-step": one_step_error,
-            "initial": one_step_error,
-            "descent": value_descent_error,
-            "linear": linear_error,
-            "pair-counting": pair_counting_error,
-            "scratch": scratch_error,
-            "mlp": mlp_error,
-        }[self.learner]
-        keys = [jax.random.fold_in(jax.random.fold_in(key, size), r) for r in range(self.repeats)]
-        runs = np.array([once(self, logits, world, size, k) for k in keys])
-        return float(np.mean(runs[:, 0])), float(np.mean(runs[:, 1]))
+
+class Task(NamedTuple):
+    """A downstream task: the trial, the attention to predict with, and the groups with the new feature."""
+
+    trial: Transfer
+    logits: np.ndarray
+    world: World
+
+    def images(self, rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Labels and coefficients along the new feature."""
+        data, group_of = self.trial.data, np.asarray(self.world.group_of)
+        labels = rng.choice([-1.0, 1.0], count)
+        signal = rng.integers(data.group_count, size=count)
+        spin = rng.random((count, data.patches))
+        spurious = np.where(spin < data.spurious_rate / 2, 1.0, np.where(spin < data.spurious_rate, -1.0, 0.0))
+        return labels, np.where(group_of == signal[:, None], labels[:, None], spurious)
+
+    def error(self, labels: np.ndarray, pooled: np.ndarray) -> float:
+        """Error of network (T) from its pooled projections `sum_j S_ij u_j`."""
+        network = self.trial.network
+        z = pooled * pooled.shape[1]
+        return float(np.mean(labels * np.sum(z**network.degree + network.linear * z, axis=1) <= 0))
+
+
+Run = list[tuple[float, float]]
+"""Error and cosine of the value vector at every downstream size."""
+
+
+def numbers(key: Key) -> np.random.Generator:
+    return np.random.default_rng(np.asarray(jax.random.key_data(key)).astype(np.uint32).tolist())
 
 
 def pretraining(data: Structured, network: PositionalNetwork, target_slack: float) -> IdealisedDescent:
@@ -120,29 +147,27 @@ def pretraining(data: Structured, network: PositionalNetwork, target_slack: floa
 # Learners with association ---------------------------------------------------------------------------------------------
 
 
-def one_step_error(trial: Transfer, logits: Array, world: World, size: int, key: Key) -> tuple[float, float]:
+def one_step(task: Task, key: Key) -> Run:
     """One normalised gradient step from `v = 0`, then prediction with the given attention.
 
     At 0 the gradient is along `sum_i y_i sum_j X_j`: images enter through sums of coefficients and of orthogonal
     Gaussians, so no `d`-dimensional patch is ever drawn and `d` may be as large as the theorem wants.
     """
-    return _one_step(trial.data, trial.shape, trial.test_samples, logits, world.group_of, size, key)
-
-
-@eqx.filter_jit
-def _one_step(data: Structured, shape: Shape, tests: int, logits: Array, group_of: Array, size: int, key: Key):
-    part = [jax.random.fold_in(key, i) for i in range(4)]
-    labels, coefficients = data.draw_coefficients(part[0], group_of, size, jnp.float64)
-    along = jnp.mean(labels * jnp.sum(coefficients, axis=1))
-    spread = data.noise * jnp.sqrt(data.patches / size)
-    across = spread * jnp.sqrt(2 * jax.random.gamma(part[1], (data.dimension - 1) / 2) / data.dimension)
-    cosine = along / jnp.hypot(along, across)
-    labels, coefficients = data.draw_coefficients(part[2], group_of, tests, jnp.float64)
-    noise = jax.random.normal(part[3], coefficients.shape) * data.noise / jnp.sqrt(data.dimension)
-    margin = labels * output_of_projections(
-        cosine * coefficients + jnp.sqrt(1 - cosine**2) * noise, logits, shape
-    )
-    return jnp.mean(margin <= 0), cosine
+    trial, rng = task.trial, numbers(key)
+    data = trial.data
+    labels, coefficients = task.images(rng, max(trial.sizes))
+    along = np.cumsum(labels * coefficients.sum(axis=1)) / np.arange(1, max(trial.sizes) + 1)
+    test_labels, test = task.images(rng, trial.test_samples)
+    scores = softmax(task.logits / trial.shape.temperature, axis=1).T
+    signal = test @ scores
+    noise = rng.normal(size=test.shape) @ scores * data.noise / np.sqrt(data.dimension)
+    run = []
+    for size in trial.sizes:
+        spread = rng.chisquare(data.dimension - 1) / data.dimension * data.noise**2 * data.patches / size
+        cosine = along[size - 1] / np.hypot(along[size - 1], np.sqrt(spread))
+        pooled = cosine * signal + np.sqrt(1 - cosine**2) * noise
+        run.append((task.error(test_labels, pooled), float(cosine)))
+    return run
 
 
 class Refit(Descending):
@@ -187,47 +212,54 @@ class Refit(Descending):
         return {"value": state[0]}
 
 
-def value_descent_error(trial: Transfer, logits: Array, world: World, size: int, key: Key) -> tuple[float, float]:
+def value_descent(task: Task, key: Key) -> Run:
     """Gradient descent on the value vector from a Gaussian start, on real patches."""
-    refit = Refit(trial.network, trial.data, logits, world, samples=size)
-    value = jnp.asarray(train(refit, key=jax.random.fold_in(key, 0))["value"])
+    trial, world, logits = task.trial, task.world, jnp.asarray(task.logits)
     unseen = draw_unseen(trial.data, jax.random.fold_in(key, 1), world, trial.test_samples)
-    out = output_of_projections(projections(trial.data, value, world, unseen), logits, trial.shape)
-    cosine = value @ world.feature / jnp.linalg.norm(value)
-    return float(jnp.mean(unseen.labels * out <= 0)), float(cosine)
+    run = []
+    for size in trial.sizes:
+        refit = Refit(trial.network, trial.data, logits, world, samples=size)
+        value = jnp.asarray(train(refit, key=jax.random.fold_in(key, 0))["value"])
+        out = output_of_projections(projections(trial.data, value, world, unseen), logits, trial.shape)
+        cosine = value @ world.feature / jnp.linalg.norm(value)
+        run.append((float(jnp.mean(unseen.labels * out <= 0)), float(cosine)))
+    return run
 
 
-# Learners without ------------------------------------------------------------------------------------------------------
+# Learners without (all told the feature: they see coefficients) ---------------------------------------------------------
 
 
-def _told(trial: Transfer, world: World, size: int, key: Key) -> tuple[np.ndarray, ...]:
-    """Labels and coefficients along the (told) new feature, for training and for testing."""
-    found = []
-    for i, count in enumerate((size, trial.test_samples)):
-        labels, coefficients = trial.data.draw_coefficients(jax.random.fold_in(key, i), world.group_of, count)
-        found += [np.asarray(labels), np.asarray(coefficients)]
-    return tuple(found)
+def _told(task: Task, key: Key) -> tuple[np.ndarray, ...]:
+    rng = numbers(key)
+    return *task.images(rng, max(task.trial.sizes)), *task.images(rng, task.trial.test_samples)
 
 
-def linear_error(trial: Transfer, logits: Array, world: World, size: int, key: Key) -> tuple[float, float]:
+def linear(task: Task, key: Key) -> Run:
     """Logistic regression on the coefficients."""
-    labels, inputs, test_labels, test_inputs = _told(trial, world, size, key)
-    weights = logistic_regression(inputs, labels, ridge=1e-2)
-    return float(np.mean(test_labels * (test_inputs @ weights[:-1] + weights[-1]) <= 0)), 1.0
+    labels, inputs, test_labels, test = _told(task, key)
+    run = []
+    for size in task.trial.sizes:
+        weights = logistic_regression(inputs[:size], labels[:size], ridge=1e-2)
+        run.append((float(np.mean(test_labels * (test @ weights[:-1] + weights[-1]) <= 0)), 1.0))
+    return run
 
 
-def pair_counting_error(trial: Transfer, logits: Array, world: World, size: int, key: Key) -> tuple[float, float]:
+def pair_counting(task: Task, key: Key) -> Run:
     """Groups guessed from agreement: each patch is joined with the `C - 1` patches whose product of coefficients has
     the largest mean; the prediction is that of network (T) with all attention on the guessed partners.
 
     It is the cheapest way to the groups known here: two patches of a group agree once in `L` images.
     """
-    labels, inputs, test_labels, test_inputs = _told(trial, world, size, key)
-    agreement = inputs.T @ inputs / size
-    np.fill_diagonal(agreement, np.inf)
-    partners = np.argsort(agreement, axis=1)[:, -trial.data.group_size :]
-    pooled = test_inputs[:, partners].mean(axis=2)
-    return float(np.mean(test_labels * np.sum(pooled**trial.network.degree, axis=1) <= 0)), 1.0
+    _, inputs, test_labels, test = _told(task, key)
+    run = []
+    for size in task.trial.sizes:
+        agreement = inputs[:size].T @ inputs[:size]
+        np.fill_diagonal(agreement, np.inf)
+        chosen = np.argsort(agreement, axis=1)[:, -task.trial.data.group_size :]
+        partners = np.zeros_like(agreement)
+        np.put_along_axis(partners, chosen, 1.0 / task.trial.data.group_size, axis=1)
+        run.append((task.error(test_labels, test @ partners.T), 1.0))
+    return run
 
 
 class Scratch(Descending):
@@ -278,14 +310,19 @@ class Scratch(Descending):
         return {"logits": state.logits, "value": state.value}
 
 
-def scratch_error(trial: Transfer, logits: Array, world: World, size: int, key: Key) -> tuple[float, float]:
+def scratch(task: Task, key: Key) -> Run:
     """Attention and value vector trained together on the downstream sample alone."""
-    labels, inputs, test_labels, test_inputs = _told(trial, world, size, key)
+    trial = task.trial
+    labels, inputs, test_labels, test = _told(task, key)
     shrink = (64 / trial.data.patches) ** 2
     descent = SlowAttention(1e-4 * shrink, 3e4 / shrink, steps=2500, logs=3)
-    fitted = train(Scratch(trial.network, descent, jnp.asarray(inputs), jnp.asarray(labels)), key=key)
-    out = output_of_projections(fitted["value"] * jnp.asarray(test_inputs), jnp.asarray(fitted["logits"]), trial.shape)
-    return float(np.mean(test_labels * np.asarray(out) <= 0)), 1.0
+    run = []
+    for size in trial.sizes:
+        start = Scratch(trial.network, descent, jnp.asarray(inputs[:size]), jnp.asarray(labels[:size]))
+        fitted = train(start, key=key)
+        scores = softmax(fitted["logits"] / trial.shape.temperature, axis=1)
+        run.append((task.error(test_labels, fitted["value"] * test @ scores.T), 1.0))
+    return run
 
 
 class Perceptron(Descending):
@@ -338,9 +375,12 @@ def _perceptron(params, inputs: Array) -> Array:
     return jax.nn.relu(inputs @ inner + bias) @ outer
 
 
-def mlp_error(trial: Transfer, logits: Array, world: World, size: int, key: Key) -> tuple[float, float]:
+def perceptron(task: Task, key: Key) -> Run:
     """A small ReLU network on the coefficients."""
-    labels, inputs, test_labels, test_inputs = _told(trial, world, size, key)
-    fitted = train(Perceptron(jnp.asarray(inputs), jnp.asarray(labels)), key=key)
-    out = _perceptron([jnp.asarray(fitted[name]) for name in ("inner", "bias", "outer")], jnp.asarray(test_inputs))
-    return float(np.mean(test_labels * np.asarray(out) <= 0)), 1.0
+    labels, inputs, test_labels, test = _told(task, key)
+    run = []
+    for size in task.trial.sizes:
+        fitted = train(Perceptron(jnp.asarray(inputs[:size]), jnp.asarray(labels[:size])), key=key)
+        out = _perceptron([fitted[name] for name in ("inner", "bias", "outer")], test)
+        run.append((float(np.mean(test_labels * np.asarray(out) <= 0)), 1.0))
+    return run
