@@ -41,16 +41,18 @@ class Transfer(Computed):
     trained from the start), `mlp` (a small ReLU network); all but `initial` are told the new feature.
 
     `pretraining` is `population` (the idealised descent at this size, run until its slack is `target_slack`) or
-    `realistic` (descent on `source_samples` images). `angle` turns the new feature from the old one.
+    `realistic` (descent on `source_samples` images). `angle` turns the new feature from the old one. `needed` is the
+    size at which the error falls to `target_error`, infinite where it does not.
     """
 
-    dims = {"error": ("downstream",), "cosine": ("downstream",), "floor": ("downstream",)}
+    dims = {name: ("downstream",) for name in ("size", "error", "cosine", "predicted_cosine", "floor")}
     paired = ("learner", "pretraining")
 
     data: Structured = Structured()
     network: PositionalNetwork = PositionalNetwork()
     angle: float = np.pi / 2
     target_slack: float = 0.03
+    target_error: float = 0.05
     learner: Learner = fixed(default="one-step")
     pretraining: Literal["population", "realistic"] = fixed(default="population")
     sizes: tuple[int, ...] = fixed(default=(1, 2, 4, 8, 16, 32, 64))
@@ -82,8 +84,13 @@ class Transfer(Computed):
         }[self.learner]
         found = [learner(task, jax.random.fold_in(jax.random.fold_in(key, 3), r)) for r in range(self.repeats)]
         facts = (data.patches, data.group_size, float(data.spurious_rate))
+        error = np.mean([[error for error, _ in run] for run in found], axis=0)
         return {
-            "error": np.mean([[error for error, _ in run] for run in found], axis=0),
+            "size": np.array(self.sizes),
+            "error": error,
+            "needed": samples_needed(np.array(self.sizes), error, self.target_error),
+            "largest": max(self.sizes),
+            "predicted_cosine": theory.one_step_cosine(*facts[:2], np.array(self.sizes), float(data.noise)),
             "cosine": np.mean([[cosine for _, cosine in run] for run in found], axis=0),
             "floor": theory.unassociated_error_floor(*facts, np.array(self.sizes)),
             "glm_error": theory.glm_error(*facts),
@@ -102,6 +109,22 @@ class Transfer(Computed):
         trained = train(source, key=source_key)
         feature = source.data.world(jax.random.fold_in(source_key, 0), jnp.dtype(source.precision)).feature
         return jnp.asarray(trained["logits"], float), World(jnp.asarray(trained["group_of"]), feature.astype(float))
+
+
+def samples_needed(sizes: np.ndarray, error: np.ndarray, target: float) -> float:
+    """The size from which on the error stays at or below the target, between sizes by the logarithm of both.
+
+    >>> round(samples_needed(np.array([1, 4, 16]), np.array([0.2, 0.05, 0.01]), 0.1), 6)
+    2.0
+    """
+    above = np.flatnonzero(error > target)
+    if len(above) == 0:
+        return float(sizes[0])
+    last = above[-1]
+    if last == len(sizes) - 1:
+        return float("inf")
+    x, y = np.log(sizes[last : last + 2]), np.log(np.maximum(error[last : last + 2], 1e-6))
+    return float(np.exp(x[0] + (x[1] - x[0]) * (y[0] - np.log(target)) / (y[0] - y[1])))
 
 
 class Task(NamedTuple):
