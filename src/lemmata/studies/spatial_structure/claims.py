@@ -124,9 +124,9 @@ def _event1_exponent(r: xr.Dataset) -> Estimate:
     """Exponent of `eta T0` in the starting alpha, p = 3."""
     D, C, q = facts(r)
     beta = settings(r)["network.diagonal"]
-    unit = [theory.event1_time(D, C, q, 3, beta, 1.0, a) for a in r.alignment.values]
-    times = _event1_over_predicted(r).sel(degree=3) * xr.DataArray(unit, dims="alignment")
-    return exponent(times, "alignment", paired=True)
+    unit = [theory.event1_time(D, C, q, 3, beta, 1.0, a) for a in r.start.values]
+    times = _event1_over_predicted(r).sel(degree=3) * xr.DataArray(unit, dims="start")
+    return exponent(times, "start", paired=True)
 
 
 def _event1_constant(r: xr.Dataset) -> Estimate:
@@ -428,7 +428,7 @@ def predict(trial) -> tuple[list[Condition], list[Prediction]]:
     signal, rest = theory.drive_moments(D, C, q, p, scores)
     predictions = [
         Prediction("error of linear models", theory.glm_error(D, C, q)),
-        Prediction("label noise P[y f* <= 0]", theory.label_noise(D, C, q)),
+        Prediction("label noise, P(y f* <= 0)", theory.label_noise(D, C, q)),
         Prediction("Bayes error with the partition known", theory.bayes_error(D, C, q)),
         Prediction("signal gain G at the start", scores.gain),
         Prediction("bulk ratio at the start (Lemma D.5 needs it large)", theory.bulk_ratio(D, C, q, p, scores)),

@@ -65,7 +65,7 @@ def _with_learner(trial: GaussianDescent, learner: str) -> GaussianDescent:
 
 
 def _fig2(scale: Scale) -> Sweep:
-    steps, samples = {"smoke": (60, 2000), "quick": (3000, 50_000), "paper": (30_000, 200_000)}[scale]
+    steps, samples = {"smoke": (60, 3000), "quick": (3000, 50_000), "paper": (30_000, 200_000)}[scale]
     descent = Descent(learning_rate=2e-3, target_loss=0.0, method="adam", batch=128, steps=steps, logs=24)
     learners = Axis("learner", ("wide", "analysed"), _with_learner)
     return Sweep(GaussianDescent(descent=descent, samples=samples), (learners,), seeds(scale, 2, 3, 10))
@@ -143,7 +143,7 @@ def _first_event(scale: Scale) -> Sweep:
         draws=1000 if scale == "smoke" else 6000,
         test_draws=10,
     )
-    starts = Axis("alignment", (3e-4, 3e-3) if scale == "smoke" else (1e-4, 3e-4, 1e-3, 3e-3), _at_start)
+    starts = Axis("start", (3e-4, 3e-3) if scale == "smoke" else (1e-4, 3e-4, 1e-3, 3e-3), _at_start)
     degree = Axis("degree", (3,) if scale == "smoke" else (3, 5), lambda t, p: put(t, "network.degree", p))
     return Sweep(trial, (degree, starts), seeds(scale, 2, 4, 10))
 
@@ -183,12 +183,13 @@ def _frozen_attention(scale: Scale) -> Sweep:
 
 
 def _linear_phase(scale: Scale) -> Sweep:
-    descent = SlowAttention(1e-4, 1.0, steps=400 if scale == "smoke" else 3000, logs=301)
+    steps, logs = (600, 61) if scale == "smoke" else (1000, 201)
+    descent = SlowAttention(1e-4, 1.0, steps=steps, logs=logs)
     network = PositionalNetwork(diagonal=3.0, init=1e-7)
     trial = RealisticDescent(changed(SMALL, dimension=8), network, descent, 1000, 100)
-    linears = (1e-3, 1e-2) if scale == "smoke" else (3e-4, 1e-3, 3e-3, 1e-2)
+    linears = (3e-4, 1e-3) if scale == "smoke" else (1e-4, 3e-4, 1e-3)
     samples = {"smoke": (500, 1000), "quick": (500, 1000, 2000)}.get(scale, (1000, 2000, 4000, 8000, 16_000))
-    return Sweep(trial, (axis("network.linear", linears), axis("samples", samples)), seeds(scale, 2, 3, 10))
+    return Sweep(trial, (axis("network.linear", linears), axis("samples", samples)), seeds(scale, 2, 4, 10))
 
 
 def _coupling(scale: Scale) -> Sweep:
@@ -197,8 +198,8 @@ def _coupling(scale: Scale) -> Sweep:
     if scale == "smoke":
         network = PositionalNetwork(linear=1e-4, diagonal=3.0, init=1e-5)
         trial = CoupledDescent(TINY, network, SlowAttention(1e-3, 3e3, steps=400, logs=11), draws=4000, test_samples=200)
-        samples = (500, 1000, 2000)
-    return Sweep(trial, (axis("samples", samples),), seeds(scale, 2, 3, 10))
+        samples = (500, 2000)
+    return Sweep(trial, (axis("samples", samples),), seeds(scale, 2, 4, 10))
 
 
 def _at_patches(trial: Transfer, patches: int) -> Transfer:

@@ -178,7 +178,7 @@ def first_event(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     fields = settings(results)
     D, C, q = facts(results)
     for colour, degree in zip(COLOURS, results.degree.values, strict=False):
-        starts = results.alignment.values
+        starts = results.start.values
         predicted = np.array([theory.event1_time(D, C, q, int(degree), fields["network.diagonal"], 1.0, a) for a in starts])
         measured = predicted * (results.event1.sel(degree=degree) / 3000).mean("seed")
         axes.plot(starts, measured, "o", color=colour, label=f"measured, p = {degree}")
