@@ -24,10 +24,14 @@ def in_set_order(logits: np.ndarray, group_of: np.ndarray) -> np.ndarray:
     return arranged
 
 
-def heat_map(axes: Axes, logits: np.ndarray, group_of: np.ndarray, limits: tuple[float, float] | None = None) -> AxesImage:
+def heat_map(
+    axes: Axes, logits: np.ndarray, group_of: np.ndarray, limits: tuple[float, float] | None = None
+) -> AxesImage:
     """Off-diagonal logits in the order of the sets."""
     low, high = limits or logit_range(logits)
-    image = axes.imshow(in_set_order(logits, group_of), cmap="viridis", vmin=low, vmax=high, interpolation="nearest")
+    image = axes.imshow(
+        in_set_order(logits, group_of), cmap="viridis", vmin=low, vmax=high, interpolation="nearest"
+    )
     axes.set_xticks([])
     axes.set_yticks([])
     axes.set_facecolor("#dddddd")
@@ -37,7 +41,9 @@ def heat_map(axes: Axes, logits: np.ndarray, group_of: np.ndarray, limits: tuple
 def true_mask(axes: Axes, group_of: np.ndarray) -> AxesImage:
     """Which pairs share a group, in the same order: what the heat map should look like."""
     sharing = (np.asarray(group_of)[:, None] == np.asarray(group_of)[None, :]).astype(float)
-    image = axes.imshow(in_set_order(sharing, group_of), cmap="Greys", vmin=0, vmax=1.4, interpolation="nearest")
+    image = axes.imshow(
+        in_set_order(sharing, group_of), cmap="Greys", vmin=0, vmax=1.4, interpolation="nearest"
+    )
     axes.set_xticks([])
     axes.set_yticks([])
     axes.set_facecolor("#dddddd")
@@ -76,10 +82,14 @@ def small_multiples(
     return image
 
 
-def partition(axes: Axes, group_of: np.ndarray, grid: tuple[int, int], text: Sequence[str] | None = None) -> None:
+def partition(
+    axes: Axes, group_of: np.ndarray, grid: tuple[int, int], text: Sequence[str] | None = None
+) -> None:
     """The grid with each position in the colour of its group, and something written in it."""
     height, width = grid
-    axes.imshow(np.asarray(group_of).reshape(grid) % GROUPS.N, cmap=GROUPS, vmin=-0.5, vmax=GROUPS.N - 0.5, alpha=0.75)
+    axes.imshow(
+        np.asarray(group_of).reshape(grid) % GROUPS.N, cmap=GROUPS, vmin=-0.5, vmax=GROUPS.N - 0.5, alpha=0.75
+    )
     labels = [str(j + 1) for j in range(height * width)] if text is None else text
     for position, label in enumerate(labels):
         row, column = divmod(position, width)

@@ -32,7 +32,10 @@ def test_random_partition_has_groups_of_one_size():
         (lambda: Structured(spurious_rate=-0.1), r"lie in \[0, 1\]"),
         (lambda: Structured(patches=4, group_size=2, partition="given", groups=(0, 0, 0, 1)), "of one size"),
         (lambda: Structured(patches=4, group_size=2, partition="given", groups=(0, 0, 2, 2)), "without gaps"),
-        (lambda: Structured(patches=8, group_size=2, partition="given", groups=(0, 0, 1, 1)), "is not one of"),
+        (
+            lambda: Structured(patches=8, group_size=2, partition="given", groups=(0, 0, 1, 1)),
+            "is not one of",
+        ),
         (lambda: data.from_labels([0, 0, 0]), "at least two groups"),
         (lambda: data.contiguous_blocks(4, 4, 3, 2), "do not tile"),
         (lambda: data.random_partition(10, 4, 0), "divide the number of patches"),
@@ -83,7 +86,7 @@ def test_permuting_groups_and_slots_keeps_the_law():
     """Lemma I.1, first part, on pooled statistics: joint moments of pairs depend only on whether they share a group."""
     model = Structured(patches=16, spurious_rate=0.4, partition="contiguous")
     group_of = np.asarray(model.group_of(KEY))
-    labels, coefficients = model.draw_coefficients(KEY, jnp.asarray(group_of), 60_000)
+    _, coefficients = model.draw_coefficients(KEY, jnp.asarray(group_of), 60_000)
     products = np.asarray(coefficients.T @ coefficients) / 60_000
     same = (group_of[:, None] == group_of[None]) & ~np.eye(16, dtype=bool)
     assert np.ptp(products[same]) < 6 / np.sqrt(60_000)
@@ -114,6 +117,8 @@ def test_gaussian_labels_are_a_convolution_over_contiguous_groups():
     filters = model.world(KEY, jnp.float64)
     patches, labels = model.draw(KEY, filters, 200)
     slots = [np.flatnonzero(model.group_of == g) for g in range(4)]
-    by_hand = sum(np.einsum("nkd,kd->n", np.asarray(patches)[:, s], np.asarray(filters)[0]) ** 3 for s in slots)
+    by_hand = sum(
+        np.einsum("nkd,kd->n", np.asarray(patches)[:, s], np.asarray(filters)[0]) ** 3 for s in slots
+    )
     assert np.array_equal(np.sign(by_hand), labels)
     assert abs(jnp.mean(labels)) < 0.25

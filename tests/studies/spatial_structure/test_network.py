@@ -15,7 +15,11 @@ SHAPE = Shape(3, 1e-3, 1.0)
 def layer(seed=0, patches=6, dimension=5):
     keys = jax.random.split(jax.random.fold_in(KEY, seed), 5)
     square = [jax.random.normal(k, (dimension, dimension)) for k in keys[:3]]
-    return jax.random.normal(keys[3], (patches, dimension)), jax.random.normal(keys[4], (patches, dimension)), square
+    return (
+        jax.random.normal(keys[3], (patches, dimension)),
+        jax.random.normal(keys[4], (patches, dimension)),
+        square,
+    )
 
 
 def test_positional_scores_do_not_depend_on_the_patches():
@@ -61,7 +65,9 @@ def test_block_gradient_is_the_same_alone_and_in_lanes():
     _, images, weights = small_sample()
     blocks = net.in_blocks(images.patches, images.labels, 10)
     alone = net.risk_gradient(weights, *blocks, SHAPE)
-    lanes = jax.vmap(lambda w: net.risk_gradient(w, *blocks, SHAPE))(jax.tree.map(lambda a: jnp.stack([a, 2 * a]), weights))
+    lanes = jax.vmap(lambda w: net.risk_gradient(w, *blocks, SHAPE))(
+        jax.tree.map(lambda a: jnp.stack([a, 2 * a]), weights)
+    )
     assert all(jnp.allclose(a, b[0], rtol=1e-12) for a, b in zip(alone, lanes, strict=True))
 
 
@@ -84,7 +90,9 @@ def test_output_with_tied_logits_does_not_change_when_groups_and_slots_are_permu
     u = np.asarray(images.patches @ value)
     own = np.asarray(net.same_group(world.group_of))
     group = u @ own.T
-    z = 16 * (scores.self_score * u + scores.same * (group - u) + scores.cross * (u.sum(1, keepdims=True) - group))
+    z = 16 * (
+        scores.self_score * u + scores.same * (group - u) + scores.cross * (u.sum(1, keepdims=True) - group)
+    )
     assert np.allclose(before, np.sum(z**3 + 1e-3 * z, axis=1))
 
 
@@ -129,7 +137,9 @@ def test_no_gram_matrix_avoids_every_group():
 def test_association_measures_know_full_no_and_tied_association():
     group_of = jax.random.permutation(KEY, jnp.arange(36) // 4)
     full = net.association(net.tied_logits(group_of, 4.0, 1.0, 0.0), group_of, 9)
-    assert [float(full[k]) for k in ("exact", "overlap", "auc", "margin", "row_margin", "off_diagonal")] == [1] * 6
+    assert [float(full[k]) for k in ("exact", "overlap", "auc", "margin", "row_margin", "off_diagonal")] == [
+        1
+    ] * 6
     tied = net.association(net.tied_logits(group_of, 4.0, 0.0, 0.0), group_of, 9)
     assert tied["exact"] == 0
     assert tied["auc"] == 0.5
@@ -140,7 +150,9 @@ def test_overlap_of_random_logits_is_at_chance():
     group_of = jnp.arange(64) // 4
     found = [
         net.association(
-            jnp.where(jnp.eye(64, dtype=bool), 9.0, jax.random.normal(jax.random.fold_in(KEY, i), (64, 64))), group_of, 16
+            jnp.where(jnp.eye(64, dtype=bool), 9.0, jax.random.normal(jax.random.fold_in(KEY, i), (64, 64))),
+            group_of,
+            16,
         )["overlap"]
         for i in range(30)
     ]
@@ -157,7 +169,9 @@ def test_trainable_encodings_are_the_network_with_their_gram_matrix():
     _, images, weights = small_sample()
     positions = jax.random.normal(KEY, (7, 12))
     found = net.gram_output(positions, weights.value, images.patches, SHAPE)
-    assert jnp.allclose(found, net.output(Weights(positions.T @ positions, weights.value), images.patches, SHAPE))
+    assert jnp.allclose(
+        found, net.output(Weights(positions.T @ positions, weights.value), images.patches, SHAPE)
+    )
 
 
 def test_self_attention_version_depends_on_patches_in_its_scores():

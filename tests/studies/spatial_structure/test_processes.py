@@ -10,8 +10,14 @@ from lemmata.errors import BadInput
 from lemmata.studies.spatial_structure import recursion, theory
 from lemmata.studies.spatial_structure.coupling import CoupledDescent
 from lemmata.studies.spatial_structure.data import Structured
-from lemmata.studies.spatial_structure.network import Shape, Weights, in_blocks, output_of_projections, risk_gradient
-from lemmata.studies.spatial_structure.network import tied_logits
+from lemmata.studies.spatial_structure.network import (
+    Shape,
+    Weights,
+    in_blocks,
+    output_of_projections,
+    risk_gradient,
+    tied_logits,
+)
 from lemmata.studies.spatial_structure.recursion import Tied
 from lemmata.studies.spatial_structure.trials import (
     IdealisedDescent,
@@ -147,7 +153,11 @@ def test_growth_of_the_same_group_logit_has_its_exponent_and_scale():
         tied = Tied(*(jnp.asarray(x) for x in (alpha, gamma, 0.0)))
         seen = recursion.look(tied, moments.power, moments.linear, 2.0, 64, 4, shape)
         scores = theory.tied_scores(64, 4, 2.0, gamma)
-        return float(seen.pull.same), theory.same_growth(64, 4, 3, alpha, scores, float(seen.slack)), scores.gain
+        return (
+            float(seen.pull.same),
+            theory.same_growth(64, 4, 3, alpha, scores, float(seen.slack)),
+            scores.gain,
+        )
 
     small, large = growth(1e-4, 1.0)[0], growth(1e-3, 1.0)[0]
     assert np.log10(large / small) == pytest.approx(3, abs=0.1)
@@ -220,7 +230,9 @@ def test_unseen_images_are_the_patches_in_law():
     weights = Weights(tied_logits(world.group_of, 2.0, 1.0, 0.0), 0.1 * value)
     unseen = draw_unseen(data, KEY, world, 20_000)
     images = data.draw(jax.random.fold_in(KEY, 9), world, 20_000)
-    direct = jnp.mean(images.labels * output_of_projections(images.patches @ weights.value, weights.logits, shape) <= 0)
+    direct = jnp.mean(
+        images.labels * output_of_projections(images.patches @ weights.value, weights.logits, shape) <= 0
+    )
     found = evaluate(data, weights, world, unseen, shape)["test_error"]
     assert abs(found - direct) < 3 * np.sqrt(2 * 0.25 / 20_000)
 

@@ -16,7 +16,13 @@ rates = st.floats(0.02, 0.9)
 
 @pytest.mark.parametrize(
     ("D", "C", "q", "noise"),
-    [(64, 4, 0.25, 3.6e-3), (64, 4, 0.2, 1.5e-3), (100, 5, 0.25, 5.8e-4), (400, 5, 0.1, 2.5e-5), (256, 8, 0.3, 7.9e-6)],
+    [
+        (64, 4, 0.25, 3.6e-3),
+        (64, 4, 0.2, 1.5e-3),
+        (100, 5, 0.25, 5.8e-4),
+        (400, 5, 0.1, 2.5e-5),
+        (256, 8, 0.3, 7.9e-6),
+    ],
 )
 def test_label_noise_has_the_known_values_and_half_of_it_is_lost_for_good(D, C, q, noise):
     assert theory.label_noise(D, C, q) == pytest.approx(noise, rel=0.02)
@@ -26,7 +32,13 @@ def test_label_noise_has_the_known_values_and_half_of_it_is_lost_for_good(D, C, 
 
 @pytest.mark.parametrize(
     ("D", "C", "q", "error"),
-    [(64, 4, 0.25, 0.152), (64, 4, 0.4, 0.208), (144, 4, 0.15, 0.192), (400, 5, 0.1, 0.213), (256, 8, 0.3, 0.177)],
+    [
+        (64, 4, 0.25, 0.152),
+        (64, 4, 0.4, 0.208),
+        (144, 4, 0.15, 0.192),
+        (400, 5, 0.1, 0.213),
+        (256, 8, 0.3, 0.177),
+    ],
 )
 def test_equal_weight_linear_models_err_as_the_normal_law_and_no_link_helps(D, C, q, error):
     assert theory.glm_error(D, C, q) == pytest.approx(error, abs=6e-4)
@@ -79,7 +91,12 @@ def test_the_rest_of_the_image_helps_the_value_vector(size, q, beta, gamma, p):
 
 
 def test_drive_moments_have_the_known_values():
-    known = {0: (1.0e3, 1.5e4, 256), 2: (4.9e3, 1.9e4, 3.4e3), 3: (2.5e4, 4.1e4, 2.2e4), 4: (1.25e5, 9.2e4, 1.2e5)}
+    known = {
+        0: (1.0e3, 1.5e4, 256),
+        2: (4.9e3, 1.9e4, 3.4e3),
+        3: (2.5e4, 4.1e4, 2.2e4),
+        4: (1.25e5, 9.2e4, 1.2e5),
+    }
     for beta, (signal, rest, leading) in known.items():
         scores = theory.tied_scores(64, 4, beta)
         assert theory.drive_moments(64, 4, 0.25, 3, scores) == pytest.approx((signal, rest), rel=0.05)
@@ -132,7 +149,13 @@ def test_event_probabilities_are_frequencies():
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.floats(1e-3, 0.2), st.floats(0.3, 1.0), st.floats(1e-3, 0.1), st.floats(1, 4), st.sampled_from([2, 3, 4]))
+@given(
+    st.floats(1e-3, 0.2),
+    st.floats(0.3, 1.0),
+    st.floats(1e-3, 0.1),
+    st.floats(1, 4),
+    st.sampled_from([2, 3, 4]),
+)
 def test_tensor_power_recursions_arrive_in_time(z0, goal, low, spread, k):
     """Lemma K.1, on recursions that use any rate between the two bounds."""
     high = low * spread
@@ -230,7 +253,9 @@ def test_printed_and_corrected_times_of_the_second_event():
     slow, fast = (theory.event2_duration(D, 4, 3, 1e-3, 0.03, 10.0) for D in (256, 64))
     assert slow == pytest.approx(4 * fast)
     assert theory.event2_duration_printed(3, 1e-3, 2.0, 25.0) > 0
-    assert theory.event2_duration_display(4, 3, 1e-3, 2.0, 25.0) > theory.event2_duration_printed(3, 1e-3, 2.0, 25.0)
+    assert theory.event2_duration_display(4, 3, 1e-3, 2.0, 25.0) > theory.event2_duration_printed(
+        3, 1e-3, 2.0, 25.0
+    )
 
 
 def test_bounds_on_rho_are_ordered_as_small_and_the_three_versions_differ():

@@ -1,6 +1,6 @@
 """What is compared with descent: pictures of the data, linear models, and attention built by hand."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
@@ -13,8 +13,8 @@ from lemmata.studies.spatial_structure import theory
 from lemmata.studies.spatial_structure.data import Structured
 from lemmata.studies.spatial_structure.network import (
     Shape,
-    association,
     associating_solution,
+    association,
     output_of_projections,
     shifted_solution,
     uniform_attention,
@@ -25,7 +25,7 @@ from lemmata.trial import Computed, Key, fixed
 class Illustration(Computed):
     """One image with label +1 on its grid. `misleading` asks for one with more -1's than +1's (Figure 3)."""
 
-    dims = {"group_of": ("patch",), "coefficients": ("patch",)}
+    dims: ClassVar = {"group_of": ("patch",), "coefficients": ("patch",)}
     paired = ("data.partition", "misleading")
 
     data: Structured = Structured(patches=16, dimension=2)
@@ -33,7 +33,9 @@ class Illustration(Computed):
 
     def compute(self, key: Key) -> dict[str, object]:
         group_of = self.data.group_of(jax.random.fold_in(key, 0))
-        labels, coefficients = self.data.draw_coefficients(jax.random.fold_in(key, 1), group_of, 5000, jnp.float64)
+        labels, coefficients = self.data.draw_coefficients(
+            jax.random.fold_in(key, 1), group_of, 5000, jnp.float64
+        )
         wanted = np.asarray(labels) > 0
         if self.misleading:
             wanted &= np.asarray(coefficients).sum(axis=1) < 0
@@ -84,7 +86,9 @@ class LinearModel(Computed):
             return np.asarray(images.patches).reshape(count, -1), np.asarray(images.labels)
         labels, coefficients = self.data.draw_coefficients(key, world.group_of, count)
         columns = np.asarray(coefficients)
-        return (columns if self.inputs == "coefficients" else columns.sum(axis=1, keepdims=True)), np.asarray(labels)
+        return (columns if self.inputs == "coefficients" else columns.sum(axis=1, keepdims=True)), np.asarray(
+            labels
+        )
 
 
 def logistic_regression(inputs: np.ndarray, labels: np.ndarray, ridge: float) -> np.ndarray:
@@ -96,7 +100,9 @@ def logistic_regression(inputs: np.ndarray, labels: np.ndarray, ridge: float) ->
         gradient = np.append(pull @ inputs, pull.sum()) + ridge * w
         return float(np.mean(np.logaddexp(0, -margin)) + ridge * w @ w / 2), gradient
 
-    return minimize(risk, np.zeros(inputs.shape[1] + 1), jac=True, method="L-BFGS-B", options={"maxiter": 200}).x
+    return minimize(
+        risk, np.zeros(inputs.shape[1] + 1), jac=True, method="L-BFGS-B", options={"maxiter": 200}
+    ).x
 
 
 class HandBuilt(Computed):

@@ -142,7 +142,9 @@ def _loss_slope(r: xr.Dataset) -> Estimate:
         since = curve.step.values[np.argmax(curve.values <= 0.1)]
         window = (curve.values <= 1e-2) & (curve.values >= 1e-3) & (curve.step.values > since)
         needs(window.sum() > 2, "the loss did not fall from 1e-2 to 1e-3 within the run.")
-        slopes.append(np.polyfit(np.log(curve.step.values[window] - since), np.log(curve.values[window]), 1)[0])
+        slopes.append(
+            np.polyfit(np.log(curve.step.values[window] - since), np.log(curve.values[window]), 1)[0]
+        )
     return mean(np.array(slopes))
 
 
@@ -211,7 +213,11 @@ def _needed(learner: str) -> Callable[[xr.Dataset], Estimate]:
     def measure(r: xr.Dataset) -> Estimate:
         needed, largest = (r[name].sel(learner=learner) for name in ("needed", "largest"))
         beyond = ~np.isfinite(needed)
-        return exponent(xr.where(beyond, largest, needed), "patches", censored=beyond.astype(int) if beyond.any() else None)
+        return exponent(
+            xr.where(beyond, largest, needed),
+            "patches",
+            censored=beyond.astype(int) if beyond.any() else None,
+        )
 
     return measure
 
@@ -229,7 +235,9 @@ def _event2_growth(r: xr.Dataset) -> Estimate:
     patches = {"D=36": 36, "base": 64, "D=100": 100, "D=144": 144}
     known = [name for name in patches if name in r.variation.values]
     needs(len(known) > 1, "the sweep does not vary the number of patches.")
-    times = second_event(r).sel(variation=known).assign_coords(patches=("variation", [patches[n] for n in known]))
+    times = (
+        second_event(r).sel(variation=known).assign_coords(patches=("variation", [patches[n] for n in known]))
+    )
     return exponent(times.swap_dims(variation="patches").drop_vars("variation"), "patches")
 
 
@@ -270,7 +278,9 @@ def _dominated(r: xr.Dataset) -> list[Condition]:
 # The claims ------------------------------------------------------------------------------------------------------------
 
 HALF = (-0.75, -0.3)
-HALF_REASON = "the gap is Monte Carlo noise of the sample, amplified by training; a few sizes and seeds leave a quarter"
+HALF_REASON = (
+    "the gap is Monte Carlo noise of the sample, amplified by training; a few sizes and seeds leave a quarter"
+)
 UP = (0.0, inf)
 
 CLAIMS: dict[str, Claim] = {

@@ -92,7 +92,14 @@ class CoupledDescent(Descending):
         zero, never = jnp.zeros((), dtype), jnp.asarray(-1, jnp.int32)
         rest = Tied(zero, zero, zero)
         return Coupled(
-            realistic, rest, rest, moments.power, moments.linear, jnp.zeros(3, dtype), never, jnp.zeros_like(never)
+            realistic,
+            rest,
+            rest,
+            moments.power,
+            moments.linear,
+            jnp.zeros(3, dtype),
+            never,
+            jnp.zeros_like(never),
         )
 
     def step(self, state: Coupled) -> Coupled:
@@ -100,9 +107,13 @@ class CoupledDescent(Descending):
         started = (state.since >= 0) | (alignment >= jnp.asarray(self.network.threshold, alignment.dtype))
         since = jnp.where(started & (state.since < 0), state.step, state.since)
         semi = state.semi._replace(alignment=alignment)
-        ideal = state.ideal._replace(alignment=jnp.where(state.step == since, alignment, state.ideal.alignment))
+        ideal = state.ideal._replace(
+            alignment=jnp.where(state.step == since, alignment, state.ideal.alignment)
+        )
         semi_pull, ideal_pull = (self._pull(tied, state) for tied in (semi, ideal))
-        seen = jnp.stack([orthogonal, self._logit_gap(semi, state), self._gradient_gap(semi_pull.alignment, state)])
+        seen = jnp.stack(
+            [orthogonal, self._logit_gap(semi, state), self._gradient_gap(semi_pull.alignment, state)]
+        )
         return Coupled(
             realistic=self.realistic.step(state.realistic),
             semi=self._moved(semi, semi_pull, started),

@@ -31,8 +31,12 @@ def from_labels(labels: Sequence[int]) -> Int[np.ndarray, " patches"]:
         bool(np.array_equal(groups, np.arange(len(groups)))),
         f"the groups of a partition must be numbered 0 to {len(groups) - 1} without gaps, not {groups.tolist()}.",
     )
-    require(len(set(sizes.tolist())) == 1, f"the groups of a partition must be of one size, not {sizes.tolist()}.")
-    require(len(groups) > 1, "a partition needs at least two groups: a group is a proper part of the positions.")
+    require(
+        len(set(sizes.tolist())) == 1, f"the groups of a partition must be of one size, not {sizes.tolist()}."
+    )
+    require(
+        len(groups) > 1, "a partition needs at least two groups: a group is a proper part of the positions."
+    )
     return found.astype(int)
 
 
@@ -80,7 +84,7 @@ def square_blocks(patches: int, group_size: int) -> Int[np.ndarray, " patches"]:
 def _divides(patches: int, group_size: int) -> None:
     require(
         1 < group_size < patches and patches % group_size == 0,
-        f"the group size must be at least 2 and divide the number of patches into groups; {group_size} and {patches} do not fit.",
+        f"the group size must be at least 2 and divide the number of patches; {group_size} and {patches} do not fit.",
     )
 
 
@@ -119,7 +123,9 @@ class Structured(eqx.Module):
     groups: tuple[int, ...] = fixed(default=())
 
     def __check_init__(self):
-        require(0 <= self.spurious_rate <= 1, f"the spurious rate q must lie in [0, 1], not {self.spurious_rate}.")
+        require(
+            0 <= self.spurious_rate <= 1, f"the spurious rate q must lie in [0, 1], not {self.spurious_rate}."
+        )
         require(self.noise >= 0, f"the noise scale must not be negative, not {self.noise}.")
         require(self.dimension >= 2, f"a patch needs at least 2 dimensions, not {self.dimension}.")
         _divides(self.patches, self.group_size)
@@ -128,13 +134,15 @@ class Structured(eqx.Module):
         if self.partition == "given":
             labels = from_labels(self.groups)
             same = labels.size == self.patches and np.sum(labels == 0) == self.group_size
-            require(bool(same), f"the given partition is not one of {self.patches} patches by {self.group_size}.")
+            require(
+                bool(same), f"the given partition is not one of {self.patches} patches by {self.group_size}."
+            )
 
     @property
     def group_count(self) -> int:
         return self.patches // self.group_size
 
-    def world(self, key: Key, dtype: jnp.dtype = jnp.dtype("float64")) -> World:
+    def world(self, key: Key, dtype=jnp.float64) -> World:
         """A partition and a feature."""
         feature = jax.random.normal(jax.random.fold_in(key, 1), (self.dimension,), dtype)
         return World(self.group_of(jax.random.fold_in(key, 0)), feature / jnp.linalg.norm(feature))
@@ -187,7 +195,9 @@ def _each(key: Key, count: int) -> Key:
     return jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(count))
 
 
-def turned(feature: Float[Array, " dimension"], angle: Float[Array, ""] | float, key: Key) -> Float[Array, " dimension"]:
+def turned(
+    feature: Float[Array, " dimension"], angle: Float[Array, ""] | float, key: Key
+) -> Float[Array, " dimension"]:
     """A unit vector at this angle (radians) from the feature: the feature of a downstream task."""
     raw = jax.random.normal(key, feature.shape, feature.dtype)
     across = raw - (raw @ feature) * feature
@@ -196,7 +206,10 @@ def turned(feature: Float[Array, " dimension"], angle: Float[Array, ""] | float,
 
 
 def labeling_function(
-    coefficients: Float[Array, "samples patches"], group_of: Int[Array, " patches"], groups: int, fraction: float = 0.9
+    coefficients: Float[Array, "samples patches"],
+    group_of: Int[Array, " patches"],
+    groups: int,
+    fraction: float = 0.9,
 ) -> Float[Array, " samples"]:
     """`f*(X)`: the sum over groups of `Threshold_{0.9 C}` of the group's summed coefficients."""
     sums = jax.vmap(lambda row: jax.ops.segment_sum(row, group_of, groups))(coefficients)
@@ -204,7 +217,9 @@ def labeling_function(
     return jnp.sum(jnp.where(jnp.abs(sums) > fraction * size, sums, 0), axis=1)
 
 
-def planted(key: Key, count: int, size: int, planted_size: int, spurious_rate: float) -> Float[Array, "samples size"]:
+def planted(
+    key: Key, count: int, size: int, planted_size: int, spurious_rate: float
+) -> Float[Array, "samples size"]:
     """Draws over {-1, 0, 1}^m: spurious coefficients with a random subset of this size set to +1 (none for size 0).
 
     These are D2 (and D1) in the proof of Theorem 5.2.

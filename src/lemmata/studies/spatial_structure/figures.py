@@ -9,7 +9,7 @@ from lemmata.descent import Descent
 from lemmata.studies.spatial_structure import pictures, theory
 from lemmata.studies.spatial_structure.baselines import HandBuilt, Illustration, LinearModel
 from lemmata.studies.spatial_structure.coupling import CoupledDescent
-from lemmata.studies.spatial_structure.data import Gaussian, Structured
+from lemmata.studies.spatial_structure.data import Structured
 from lemmata.studies.spatial_structure.gaussian import GaussianDescent
 from lemmata.studies.spatial_structure.transfer import Transfer
 from lemmata.studies.spatial_structure.trials import (
@@ -59,7 +59,9 @@ def _fig3(scale: Scale) -> Sweep:
 def _with_learner(trial: GaussianDescent, learner: str) -> GaussianDescent:
     steps, logs = trial.descent.steps, trial.descent.logs
     if learner == "analysed":
-        descent = Descent(learning_rate=3e-4, target_loss=0.0, method="gd", batch=2048, steps=steps, logs=logs)
+        descent = Descent(
+            learning_rate=3e-4, target_loss=0.0, method="gd", batch=2048, steps=steps, logs=logs
+        )
         return changed(GaussianDescent(trial.data, descent, samples=trial.samples), learner=learner)
     return changed(trial, learner=learner)
 
@@ -96,13 +98,18 @@ def _glm_floor(scale: Scale) -> Sweep:
         trial = LinearModel(Structured(patches=64, dimension=2), samples=1500, test_samples=2000)
         ratios = (0.756, 2.0)
     if scale == "paper":
-        trial, ratios = changed(trial, samples=40_000, test_samples=40_000), (0.3, 0.5, 0.756, 1.0, 1.5, 2.2, 3.0, 4.5, 6.0)
+        trial, ratios = (
+            changed(trial, samples=40_000, test_samples=40_000),
+            (0.3, 0.5, 0.756, 1.0, 1.5, 2.2, 3.0, 4.5, 6.0),
+        )
     models = axis("inputs", ("patches", "coefficients", "total"))
     return Sweep(trial, (Axis("dominance", ratios, _at_dominance), models), seeds(scale, 2, 4, 10))
 
 
 def _without_association(scale: Scale) -> Sweep:
-    strengths = {"smoke": (2.0, 8.0), "quick": (1.0, 2.0, 4.0, 8.0, 12.0)}.get(scale, tuple(np.linspace(1, 12, 12)))
+    strengths = {"smoke": (2.0, 8.0), "quick": (1.0, 2.0, 4.0, 8.0, 12.0)}.get(
+        scale, tuple(np.linspace(1, 12, 12))
+    )
     trial = HandBuilt(test_samples=4000 if scale == "smoke" else 20_000)
     axes = (
         axis("solution", ("shifted", "associating", "uniform")),
@@ -115,7 +122,9 @@ def _without_association(scale: Scale) -> Sweep:
 def at_diagonal(trial: IdealisedDescent, beta: float) -> IdealisedDescent:
     """A diagonal with step sizes that suit it: a larger one makes the logits slower and alpha more sensitive."""
     rate, attention = {2.0: (3e-4, 1e3), 3.0: (2e-4, 5e3), 4.0: (1e-4, 3e4)}.get(beta, (5e-5, 2e5))
-    return changed(trial, network__diagonal=beta, descent__learning_rate=rate, descent__attention_rate=attention)
+    return changed(
+        trial, network__diagonal=beta, descent__learning_rate=rate, descent__attention_rate=attention
+    )
 
 
 def _three_events(scale: Scale) -> Sweep:
@@ -130,7 +139,13 @@ def _three_events(scale: Scale) -> Sweep:
 def _at_start(trial: IdealisedDescent, alignment: float) -> IdealisedDescent:
     """A starting alpha with the step size that makes the first event last about 3000 steps."""
     data, network = trial.data, trial.network
-    facts = (data.patches, data.group_size, float(data.spurious_rate), network.degree, float(network.diagonal))
+    facts = (
+        data.patches,
+        data.group_size,
+        float(data.spurious_rate),
+        network.degree,
+        float(network.diagonal),
+    )
     rate = theory.event1_time(*facts, 1.0, alignment) / 3000
     return changed(trial, alignment=alignment, descent__learning_rate=rate)
 
@@ -152,7 +167,9 @@ def _loss_rate(scale: Scale) -> Sweep:
     trial = IdealisedDescent(
         data=Structured(patches=128, group_size=8, spurious_rate=0.3),
         network=PositionalNetwork(linear=1e-6, diagonal=2.0),
-        descent=SlowAttention(2e-6, 1.0, steps=3000 if scale == "smoke" else 200_000, logs=120, even_logs=False),
+        descent=SlowAttention(
+            2e-6, 1.0, steps=3000 if scale == "smoke" else 200_000, logs=120, even_logs=False
+        ),
         alignment=0.003,
         same=4.0,
         draws=300 if scale == "smoke" else 2000,
@@ -169,7 +186,9 @@ def _common_rate(scale: Scale) -> Sweep:
 
 
 def _frozen_attention(scale: Scale) -> Sweep:
-    trial = RealisticDescent(SMALL, PositionalNetwork(), SlowAttention(2e-4, 1e4, steps=2000, logs=21), 2000, 4000)
+    trial = RealisticDescent(
+        SMALL, PositionalNetwork(), SlowAttention(2e-4, 1e4, steps=2000, logs=21), 2000, 4000
+    )
     if scale == "smoke":
         trial = RealisticDescent(
             TINY, PositionalNetwork(diagonal=3.0), SlowAttention(1e-3, 3e3, steps=400, logs=5), 600, 1000
@@ -177,7 +196,9 @@ def _frozen_attention(scale: Scale) -> Sweep:
     if scale == "paper":
         trial = changed(template(), descent__steps=3000, descent__logs=31)
     arms = Axis(
-        "attention", ("frozen", "trained"), lambda t, arm: t if arm == "trained" else put(t, "descent.attention_rate", 0.0)
+        "attention",
+        ("frozen", "trained"),
+        lambda t, arm: t if arm == "trained" else put(t, "descent.attention_rate", 0.0),
     )
     return Sweep(trial, (arms,), seeds(scale, 2, 4, 10))
 
@@ -197,7 +218,9 @@ def _coupling(scale: Scale) -> Sweep:
     samples = (500, 1000, 2000, 4000, 8000) if scale == "quick" else (1000, 2000, 4000, 8000, 16_000, 32_000)
     if scale == "smoke":
         network = PositionalNetwork(linear=1e-4, diagonal=3.0, init=1e-5)
-        trial = CoupledDescent(TINY, network, SlowAttention(1e-3, 3e3, steps=400, logs=11), draws=4000, test_samples=200)
+        trial = CoupledDescent(
+            TINY, network, SlowAttention(1e-3, 3e3, steps=400, logs=11), draws=4000, test_samples=200
+        )
         samples = (500, 2000)
     return Sweep(trial, (axis("samples", samples),), seeds(scale, 2, 4, 10))
 
@@ -218,7 +241,9 @@ def _with_sizes(trial: Transfer, learner: str) -> Transfer:
 
 
 def _transfer(scale: Scale) -> Sweep:
-    patches = {"smoke": (36, 64), "quick": (36, 64, 144, 256, 400)}.get(scale, (36, 64, 100, 144, 256, 400, 576))
+    patches = {"smoke": (36, 64), "quick": (36, 64, 144, 256, 400)}.get(
+        scale, (36, 64, 100, 144, 256, 400, 576)
+    )
     repeats = {"smoke": 4, "quick": 20, "paper": 100}[scale]
     trial = Transfer(sizes=FEW, repeats=repeats, test_samples=500 if scale == "smoke" else 1000)
     learners = Axis("learner", ("one-step", "initial", "linear", "pair-counting"), _with_sizes)
@@ -235,9 +260,21 @@ def _as_learner(trial: Transfer, learner: str) -> Transfer:
 
 def _transfer_learners(scale: Scale) -> Sweep:
     trial = Transfer(changed(SMALL, dimension=64), sizes=(4, 16, 64, 256, 1024), repeats=3, test_samples=1000)
-    names = ("one-step", "one-step, realistic", "descent", "initial", "linear", "pair-counting", "scratch", "mlp")
+    names = (
+        "one-step",
+        "one-step, realistic",
+        "descent",
+        "initial",
+        "linear",
+        "pair-counting",
+        "scratch",
+        "mlp",
+    )
     if scale == "smoke":
-        trial, names = changed(trial, sizes=(4, 64), repeats=1, test_samples=300), ("one-step", "initial", "mlp")
+        trial, names = (
+            changed(trial, sizes=(4, 64), repeats=1, test_samples=300),
+            ("one-step", "initial", "mlp"),
+        )
     if scale == "paper":
         trial = changed(trial, sizes=(1, 4, 16, 64, 256, 1024, 4096), repeats=20)
     return Sweep(trial, (Axis("learner", names, _as_learner),), seeds(scale, 2, 2, 5))
@@ -266,11 +303,18 @@ def _varied(trial: IdealisedDescent, variation: str) -> IdealisedDescent:
 def _sizes(scale: Scale) -> Sweep:
     descent = SlowAttention(2e-5, 5e4, steps=100_000, logs=401)
     trial = IdealisedDescent(
-        network=PositionalNetwork(linear=1e-4, diagonal=4.0), descent=descent, alignment=0.01, draws=500, test_draws=5000
+        network=PositionalNetwork(linear=1e-4, diagonal=4.0),
+        descent=descent,
+        alignment=0.01,
+        draws=500,
+        test_draws=5000,
     )
     names = tuple(VARIATIONS)
     if scale == "smoke":
-        trial, names = changed(trial, descent__steps=4000, descent__logs=41, draws=100, test_draws=200), ("base", "D=36")
+        trial, names = (
+            changed(trial, descent__steps=4000, descent__logs=41, draws=100, test_draws=200),
+            ("base", "D=36"),
+        )
     return Sweep(trial, (Axis("variation", names, _varied),), seeds(scale, 2, 3, 10))
 
 
@@ -287,7 +331,10 @@ def _figure(id: str, sweep, draw, reading: str) -> Figure:
     return Figure(id, sweep, draw, reading, complete)
 
 
-FAST = "The logits move faster than the value vector by descent.attention_rate (the paper's single step size needs millions of steps; see common-rate)."
+FAST = (
+    "The logits move faster than the value vector by descent.attention_rate "
+    "(the paper's single step size needs millions of steps; see common-rate)."
+)
 
 FIGURES: dict[str, Figure] = {
     f.id: f
@@ -302,7 +349,12 @@ FIGURES: dict[str, Figure] = {
             "and network (T), whose single value vector cannot fit slot-dependent filters. "
             "--set data.one_filter=true shares the weights between slots.",
         ),
-        _figure("fig3", _fig3, pictures.misleading, "The first image with label +1 whose coefficients sum below 0."),
+        _figure(
+            "fig3",
+            _fig3,
+            pictures.misleading,
+            "The first image with label +1 whose coefficients sum below 0.",
+        ),
         _figure(
             "fig4",
             _fig4,
@@ -310,15 +362,54 @@ FIGURES: dict[str, Figure] = {
             "The paper prints no settings. D = 64, C = 4, q = 0.25, p = 3, d = 32, beta = 4, nu = omega = 1e-3, "
             "temperature 1, step 1e-4; 8000 images (3000 at quick scale). " + FAST,
         ),
-        _figure("glm-floor", _glm_floor, pictures.glm_floor, "Logistic regression with a ridge of 1e-3, D = 144, C = 4."),
-        _figure("without-association", _without_association, pictures.without_association, "D = 64, C = 4, q = 0.25, v = w*."),
-        _figure("three-events", _three_events, pictures.events, "D = 64, C = 4, q = 0.25, p = 3, nu = 1e-4. " + FAST),
-        _figure("first-event", _first_event, pictures.first_event, "Attention frozen, nu negligible, D = 64, C = 4, beta = 2."),
-        _figure("loss-rate", _loss_rate, pictures.loss_rate, "D = 128, C = 8, q = 0.3 (label noise 1e-6), from gamma = 4."),
-        _figure("common-rate", _common_rate, pictures.events, "As three-events with beta = 2 and one step size."),
-        _figure("frozen-attention", _frozen_attention, pictures.frozen, "D = 36, C = 4, q = 0.3, d = 16. " + FAST),
-        _figure("linear-phase", _linear_phase, pictures.linear_phase, "D = 36, C = 4, q = 0.3, d = 8, beta = 3, one step size."),
-        _figure("coupling", _coupling, pictures.coupling, "D = 36, C = 4, q = 0.3, d = 16, beta = 4, nu = 1e-4. " + FAST),
+        _figure(
+            "glm-floor",
+            _glm_floor,
+            pictures.glm_floor,
+            "Logistic regression with a ridge of 1e-3, D = 144, C = 4.",
+        ),
+        _figure(
+            "without-association",
+            _without_association,
+            pictures.without_association,
+            "D = 64, C = 4, q = 0.25, v = w*.",
+        ),
+        _figure(
+            "three-events",
+            _three_events,
+            pictures.events,
+            "D = 64, C = 4, q = 0.25, p = 3, nu = 1e-4. " + FAST,
+        ),
+        _figure(
+            "first-event",
+            _first_event,
+            pictures.first_event,
+            "Attention frozen, nu negligible, D = 64, C = 4, beta = 2.",
+        ),
+        _figure(
+            "loss-rate",
+            _loss_rate,
+            pictures.loss_rate,
+            "D = 128, C = 8, q = 0.3 (label noise 1e-6), from gamma = 4.",
+        ),
+        _figure(
+            "common-rate", _common_rate, pictures.events, "As three-events with beta = 2 and one step size."
+        ),
+        _figure(
+            "frozen-attention", _frozen_attention, pictures.frozen, "D = 36, C = 4, q = 0.3, d = 16. " + FAST
+        ),
+        _figure(
+            "linear-phase",
+            _linear_phase,
+            pictures.linear_phase,
+            "D = 36, C = 4, q = 0.3, d = 8, beta = 3, one step size.",
+        ),
+        _figure(
+            "coupling",
+            _coupling,
+            pictures.coupling,
+            "D = 36, C = 4, q = 0.3, d = 16, beta = 4, nu = 1e-4. " + FAST,
+        ),
         _figure(
             "transfer",
             _transfer,
@@ -327,7 +418,14 @@ FIGURES: dict[str, Figure] = {
             "attention from population descent at the same D. Without: learners that are told the new feature and lack "
             "only the groups.",
         ),
-        _figure("transfer-learners", _transfer_learners, pictures.transfer_learners, "D = 36, C = 4, q = 0.3, d = 64."),
-        _figure("sizes", _sizes, pictures.sizes, "Population descent, one setting changed at a time. " + FAST),
+        _figure(
+            "transfer-learners",
+            _transfer_learners,
+            pictures.transfer_learners,
+            "D = 36, C = 4, q = 0.3, d = 64.",
+        ),
+        _figure(
+            "sizes", _sizes, pictures.sizes, "Population descent, one setting changed at a time. " + FAST
+        ),
     )
 }

@@ -1,6 +1,6 @@
 """The counter-example: labels that know the groups, patches that do not, and what attention learns from them (Fig. 2)."""
 
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -37,11 +37,12 @@ class GaussianFit(NamedTuple):
 class GaussianDescent(Descending):
     """A transformer trained on Gaussian patches with convolutional labels.
 
-    Batches are drawn from the sample with replacement. `wide` is a one-layer transformer with trainable positional encodings, a value matrix and a ReLU layer; `analysed`
+    Batches are drawn from the sample with replacement. `wide` is a one-layer transformer with trainable positional
+    encodings, a value matrix and a ReLU layer; `analysed`
     is network (T), whose logits move `attention_rate` times as fast as its value vector.
     """
 
-    dims = {"logits": ("row", "column"), "group_of": ("patch",)}
+    dims: ClassVar = {"logits": ("row", "column"), "group_of": ("patch",)}
     paired = ("learner", "descent", "diagonal", "attention_rate", "channels", "width")
 
     data: Gaussian = Gaussian()
@@ -77,7 +78,9 @@ class GaussianDescent(Descending):
         patches, labels = self.data.draw(part[1], filters, self.samples)
         test_patches, test_labels = self.data.draw(part[2], filters, self.test_samples)
         params = self._weights(part[3], dtype)
-        fit = begin(self.descent, self._risk, params, *self._batch(part[4], jnp.zeros((), jnp.int32), patches, labels))
+        fit = begin(
+            self.descent, self._risk, params, *self._batch(part[4], jnp.zeros((), jnp.int32), patches, labels)
+        )
         return GaussianFit(fit, patches, labels, test_patches, test_labels, part[4])
 
     def _weights(self, key: Key, dtype) -> Wide | Weights:
@@ -127,7 +130,9 @@ class GaussianDescent(Descending):
     def watch(self, state: GaussianFit) -> Record:
         params = state.fit.params
         margin = state.test_labels * self._output(params, state.test_patches)
-        measured = association(self.logits(params), jnp.asarray(self.data.group_of), self.data.patches // self.data.group_size)
+        measured = association(
+            self.logits(params), jnp.asarray(self.data.group_of), self.data.patches // self.data.group_size
+        )
         return {"loss": state.fit.loss, "test_error": jnp.mean(margin <= 0, dtype=margin.dtype), **measured}
 
     def record(self, state: GaussianFit) -> Record:

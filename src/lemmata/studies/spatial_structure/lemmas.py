@@ -81,7 +81,9 @@ def tensor_power_bound(z0: float, goal: float, low: float, high: float, k: int) 
     return 3 / (low * z0 ** (k - 1)) + 2 ** (k + 1) * high / low * math.ceil(math.log2(goal / z0))
 
 
-def tensor_power_product_printed(z0: float, goal: float, low: float, high: float, k: int, extra: int, A: float) -> float:
+def tensor_power_product_printed(
+    z0: float, goal: float, low: float, high: float, k: int, extra: int, A: float
+) -> float:
     """Lemma K.2 as printed: `prod (1 + A z^(k-1+extra))` until `goal` is at most `(1 + goal^(k-1))^e` with
     `e = 2^(extra+1) high A goal^extra log(goal/z0) / low`. It is false when the rates are small."""
     power = 2 ** (extra + 1) * high * A * goal**extra * math.log(goal / z0) / low

@@ -85,7 +85,9 @@ def activation_slope(z: Array, shape: Shape) -> Array:
     return shape.degree * z ** (shape.degree - 1) + shape.linear
 
 
-def output_of_projections(u: Float[Array, "samples patches"], logits: Logits, shape: Shape) -> Float[Array, " samples"]:
+def output_of_projections(
+    u: Float[Array, "samples patches"], logits: Logits, shape: Shape
+) -> Float[Array, " samples"]:
     """`F` from the projections `u_j = <v, X_j>`: everything after the value vector."""
     z = u.shape[-1] * (u @ attention_scores(logits, shape.temperature).T)
     return jnp.sum(activation(z, shape), axis=-1)
@@ -96,7 +98,9 @@ def output(weights: Weights, patches: Patches, shape: Shape) -> Float[Array, " s
     return output_of_projections(patches @ weights.value, weights.logits, shape)
 
 
-def gram_output(positions: Float[Array, "key patches"], value: Vector, patches: Patches, shape: Shape) -> Array:
+def gram_output(
+    positions: Float[Array, "key patches"], value: Vector, patches: Patches, shape: Shape
+) -> Array:
     """Network (T) with trainable positional encodings: `A = P^T P`, nothing frozen."""
     return output(Weights(positions.T @ positions, value), patches, shape)
 
@@ -121,7 +125,9 @@ class Gradient(NamedTuple):
     value: Vector
 
 
-def risk_of(weights: Weights, patches: Patches, labels: Float[Array, " samples"], shape: Shape) -> Float[Array, ""]:
+def risk_of(
+    weights: Weights, patches: Patches, labels: Float[Array, " samples"], shape: Shape
+) -> Float[Array, ""]:
     """The empirical logistic risk, written plainly: what the fast gradient is tested against."""
     return jnp.mean(logistic_loss(labels * output(weights, patches, shape)))
 
@@ -182,7 +188,9 @@ def in_blocks(patches: Patches, labels: Float[Array, " samples"], block: int) ->
     blocks = -(-samples // block)
     pad = blocks * block - samples
     patches = jnp.pad(patches, ((0, pad), (0, 0), (0, 0)))
-    return patches.reshape(blocks, block, *patches.shape[1:]), jnp.pad(labels, (0, pad)).reshape(blocks, block)
+    return patches.reshape(blocks, block, *patches.shape[1:]), jnp.pad(labels, (0, pad)).reshape(
+        blocks, block
+    )
 
 
 # A larger learner and linear ones --------------------------------------------------------------------------------------
@@ -238,7 +246,9 @@ def same_group(group_of: Int[Array, " patches"]) -> Bool[Array, "patches patches
     return group_of[:, None] == group_of[None, :]
 
 
-def tied_logits(group_of: Array, diagonal: Array | float, same: Array | float, cross: Array | float) -> Logits:
+def tied_logits(
+    group_of: Array, diagonal: Array | float, same: Array | float, cross: Array | float
+) -> Logits:
     """Logits with the symmetry of Lemma 4.1: one value on the diagonal, one within groups, one across."""
     off = jnp.where(same_group(group_of), same, cross)
     return jnp.where(jnp.eye(len(group_of), dtype=bool), diagonal, off)

@@ -70,7 +70,12 @@ def gaussian(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     image = attention.heat_map(panels[3], one.logits.values, group_of)
     panels[3].set_title(r"learned $P^\top P$ (wide)")
     figure.colorbar(image, ax=panels[3], shrink=0.8)
-    caption(figure, results, "Gaussian patches, convolutional labels; maps in the order of the sets, seed 0.", verdicts)
+    caption(
+        figure,
+        results,
+        "Gaussian patches, convolutional labels; maps in the order of the sets, seed 0.",
+        verdicts,
+    )
     return figure
 
 
@@ -118,12 +123,21 @@ def glm_floor(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     figure, axes = canvas(1)
     for colour, name in zip(COLOURS, results.inputs.values, strict=False):
         error = results.test_error.sel(inputs=name)
-        axes.errorbar(results.dominance, error.mean("seed"), error.std("seed"), fmt="o", color=colour, label=f"fit on {name}")
+        axes.errorbar(
+            results.dominance,
+            error.mean("seed"),
+            error.std("seed"),
+            fmt="o",
+            color=colour,
+            label=f"fit on {name}",
+        )
     predicted = results.predicted_error.isel(seed=0, inputs=0)
     axes.plot(results.dominance, predicted, "-", color=BLACK, label="equal-weight vote")
     axes.axhline(theory.GLM_FLOOR, color="grey", linestyle=":", label="1/8")
     axes.axvline(0.756, color="grey", linewidth=0.8)
-    axes.set(xscale="log", xlabel="dominance of spurious patches q(D - C)/C²", ylabel="test error", ylim=(0, 0.45))
+    axes.set(
+        xscale="log", xlabel="dominance of spurious patches q(D - C)/C²", ylabel="test error", ylim=(0, 0.45)
+    )
     axes.legend()
     caption(figure, results, "Linear models; bars: standard deviation over seeds.", verdicts)
     return figure
@@ -134,13 +148,17 @@ def without_association(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     for colour, name in zip(COLOURS, results.solution.values, strict=False):
         for style, degree in zip(("-o", "--s", ":^"), results.degree.values, strict=False):
             one = results.sel(solution=name, degree=degree)
-            panels[0].plot(one.strength, one.test_error.mean("seed"), style, color=colour, label=f"{name}, p = {degree}")
+            panels[0].plot(
+                one.strength, one.test_error.mean("seed"), style, color=colour, label=f"{name}, p = {degree}"
+            )
             panels[1].plot(one.strength, one.overlap.mean("seed"), style, color=colour)
     panels[0].axhline(results.attrs["label_noise"], color="grey", linestyle=":", label="label noise")
     panels[0].set(yscale="symlog", ylabel="test error", xlabel="strength of the logits")
     panels[0].set_yscale("log")
     panels[0].legend(fontsize=7)
-    panels[1].set(ylabel="share of the top C inside the group", xlabel="strength of the logits", ylim=(-0.05, 1.05))
+    panels[1].set(
+        ylabel="share of the top C inside the group", xlabel="strength of the logits", ylim=(-0.05, 1.05)
+    )
     caption(figure, results, "Hand-built attention with v = w*.", verdicts)
     return figure
 
@@ -179,7 +197,9 @@ def first_event(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     D, C, q = facts(results)
     for colour, degree in zip(COLOURS, results.degree.values, strict=False):
         starts = results.start.values
-        predicted = np.array([theory.event1_time(D, C, q, int(degree), fields["network.diagonal"], 1.0, a) for a in starts])
+        predicted = np.array(
+            [theory.event1_time(D, C, q, int(degree), fields["network.diagonal"], 1.0, a) for a in starts]
+        )
         measured = predicted * (results.event1.sel(degree=degree) / 3000).mean("seed")
         axes.plot(starts, measured, "o", color=colour, label=f"measured, p = {degree}")
         axes.plot(starts, predicted, "-", color=colour, label=f"corrected: exponent {-(int(degree) - 2)}")
@@ -187,7 +207,9 @@ def first_event(results: xr.Dataset, verdicts: Verdicts) -> Figure:
         axes.plot(starts, printed, ":", color=colour, label=f"printed: exponent {-(int(degree) - 1)}")
     axes.set(xscale="log", yscale="log", xlabel=r"starting alignment $\alpha^{(0)}$", ylabel=r"$\eta T_0$")
     axes.legend(fontsize=7)
-    caption(figure, results, "End of the first event; the printed law is drawn through the last point.", verdicts)
+    caption(
+        figure, results, "End of the first event; the printed law is drawn through the last point.", verdicts
+    )
     return figure
 
 
@@ -233,8 +255,19 @@ def linear_phase(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     nus = results.linear.values
     panels[1].errorbar(nus, ends.mean("seed"), ends.std("seed"), fmt="o", color=BLUE, label="measured")
     eta, beta = fields["descent.learning_rate"], fields["network.diagonal"]
-    panels[1].plot(nus, [theory.linear_phase_end_full(D, C, q, nu, 3, beta, eta) for nu in nus], color=GREEN, label="with the cubic part")
-    panels[1].plot(nus, [theory.linear_phase_end(D, C, nu, 3, eta) for nu in nus], ":", color=BLACK, label="linear part only")
+    panels[1].plot(
+        nus,
+        [theory.linear_phase_end_full(D, C, q, nu, 3, beta, eta) for nu in nus],
+        color=GREEN,
+        label="with the cubic part",
+    )
+    panels[1].plot(
+        nus,
+        [theory.linear_phase_end(D, C, nu, 3, eta) for nu in nus],
+        ":",
+        color=BLACK,
+        label="linear part only",
+    )
     panels[1].set(xscale="log", yscale="log", xlabel=r"$\nu$", ylabel=r"steps until $\alpha = \nu^{1/(p-1)}$")
     panels[1].legend(fontsize=7)
     caption(figure, results, "Dotted on the left: drift eta nu D C / 2.", verdicts)
@@ -255,11 +288,16 @@ def coupling(results: xr.Dataset, verdicts: Verdicts) -> Figure:
         middle = np.exp(np.log(values).mean("seed"))
         panels[0].plot(samples, middle / middle[0], "o-", color=colour, label=label)
     panels[0].plot(samples, (samples / samples[0]) ** -0.5, ":", color=BLACK, label="N^-1/2")
-    panels[0].set(xscale="log", yscale="log", xlabel="samples N", ylabel="distance / distance at the smallest N")
+    panels[0].set(
+        xscale="log", yscale="log", xlabel="samples N", ylabel="distance / distance at the smallest N"
+    )
     panels[0].legend(fontsize=7)
     one = results.isel(samples=-1)
     for axes, pairs in (
-        (panels[1], (("same_mean", "realistic"), ("semi_same", "semi-idealised"), ("ideal_same", "idealised"))),
+        (
+            panels[1],
+            (("same_mean", "realistic"), ("semi_same", "semi-idealised"), ("ideal_same", "idealised")),
+        ),
         (panels[2], (("alignment", "realistic"), ("ideal_alignment", "idealised"))),
     ):
         for colour, (name, label) in zip(COLOURS, pairs, strict=False):
@@ -275,7 +313,9 @@ def coupling(results: xr.Dataset, verdicts: Verdicts) -> Figure:
 def transfer(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     """The transfer curve that the paper proves: error over downstream samples, and samples needed over patches."""
     figure, panels = canvas(2, width=5.4, height=4.0)
-    colours = dict(zip(("one-step", "initial", "linear", "pair-counting"), (BLUE, RED, PURPLE, ORANGE), strict=True))
+    colours = dict(
+        zip(("one-step", "initial", "linear", "pair-counting"), (BLUE, RED, PURPLE, ORANGE), strict=True)
+    )
     labels = {
         "one-step": "association, one step on v",
         "initial": "untrained attention, one step on v",
@@ -286,21 +326,42 @@ def transfer(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     for learner in results.learner.values:
         for D, alpha in zip(patches, np.linspace(0.35, 1, len(patches)), strict=True):
             one = results.sel(learner=learner, patches=D).mean("seed")
-            label = labels[learner] if D == patches[-1] else None
-            panels[0].plot(one["size"], one.error, "-o", color=colours[learner], alpha=alpha, label=label, markersize=3)
+            label = labels[learner] if patches[-1] == D else None
+            panels[0].plot(
+                one["size"], one.error, "-o", color=colours[learner], alpha=alpha, label=label, markersize=3
+            )
     panels[0].axhline(settings(results)["target_error"], color="grey", linestyle=":")
-    panels[0].set(xscale="log", yscale="log", xlabel="downstream samples", ylabel="test error", title=f"darker: more patches ({patches[0]} to {patches[-1]})")
+    panels[0].set(
+        xscale="log",
+        yscale="log",
+        xlabel="downstream samples",
+        ylabel="test error",
+        title=f"darker: more patches ({patches[0]} to {patches[-1]})",
+    )
     panels[0].legend(fontsize=7)
     for learner in results.learner.values:
         needed = results.needed.sel(learner=learner)
         if np.isfinite(needed).all():
-            panels[1].errorbar(patches, needed.mean("seed"), needed.std("seed"), fmt="-o", color=colours[learner], label=labels[learner])
+            panels[1].errorbar(
+                patches,
+                needed.mean("seed"),
+                needed.std("seed"),
+                fmt="-o",
+                color=colours[learner],
+                label=labels[learner],
+            )
         else:
             text = f"{labels[learner]}: never (more than {int(results.largest.sel(learner=learner).max())})"
             panels[1].plot([], [], "x", color=colours[learner], label=text)
     low = results.needed.sel(learner="one-step").mean("seed").values[0]
     panels[1].plot(patches, low * np.log(patches) / np.log(patches[0]), ":", color=BLACK, label="log D")
-    panels[1].set(xscale="log", yscale="log", xlabel="patches D", ylabel=f"samples for error {settings(results)['target_error']}", ylim=(1, 1e4))
+    panels[1].set(
+        xscale="log",
+        yscale="log",
+        xlabel="patches D",
+        ylabel=f"samples for error {settings(results)['target_error']}",
+        ylim=(1, 1e4),
+    )
     panels[1].legend(fontsize=7, loc="upper left")
     caption(figure, results, "C = 4, q = 16/D, d = D^2, orthogonal new feature.", verdicts)
     return figure
@@ -312,7 +373,12 @@ def transfer_learners(results: xr.Dataset, verdicts: Verdicts) -> Figure:
         one = results.sel(learner=learner)
         associated = str(learner).startswith(("one-step", "descent"))
         axes.plot(
-            one["size"].isel(seed=0), one.error.mean("seed"), "-o" if associated else "--s", color=colour, label=str(learner), markersize=4
+            one["size"].isel(seed=0),
+            one.error.mean("seed"),
+            "-o" if associated else "--s",
+            color=colour,
+            label=str(learner),
+            markersize=4,
         )
     axes.axhline(float(results.glm_error.max()), color="grey", linestyle=":", label="linear models")
     axes.set(xscale="log", yscale="log", xlabel="downstream samples", ylabel="test error")
@@ -328,7 +394,10 @@ def sizes(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     names = [str(v) for v in results.variation.values]
     times, error = second_event(results), results.test_error
     place = np.arange(len(names))
-    for axes, values, label in ((panels[0], times, "end of the second event (steps)"), (panels[1], error, "error at the end")):
+    for axes, values, label in (
+        (panels[0], times, "end of the second event (steps)"),
+        (panels[1], error, "error at the end"),
+    ):
         axes.errorbar(place, values.mean("seed"), values.std("seed"), fmt="o", color=BLUE)
         axes.set_xticks(place, names, rotation=60)
         axes.set_ylabel(label)
@@ -342,5 +411,3 @@ def _curve(axes, curves: xr.DataArray, colour: str, label: str, style: str = "-"
     step = curves.step.values
     axes.plot(step, curves.mean("seed"), style, color=colour, label=label)
     axes.fill_between(step, curves.min("seed"), curves.max("seed"), color=colour, alpha=0.15, linewidth=0)
-
-

@@ -67,7 +67,9 @@ def exponents(degree: int) -> np.ndarray:
     return np.array([(a, b, degree - a - b) for a in range(degree + 1) for b in range(degree + 1 - a)])
 
 
-def tied_scores(same: Array, cross: Array, diagonal: Array | float, patches: int, size: int, temperature=1.0) -> Scores:
+def tied_scores(
+    same: Array, cross: Array, diagonal: Array | float, patches: int, size: int, temperature=1.0
+) -> Scores:
     """`Lambda, Gamma, Xi`: row-softmax of tied logits."""
     top = jnp.maximum(jnp.maximum(same, cross), diagonal) / temperature
     parts = [jnp.exp(x / temperature - top) for x in (diagonal, same, cross)]
@@ -93,7 +95,8 @@ def moments_of(coefficients: Float[Array, "draws groups size"], degree: int) -> 
     group_sum = jnp.sum(coefficients, axis=2, keepdims=True)
     total = jnp.sum(group_sum, axis=1, keepdims=True)
     parts = jnp.stack(
-        [coefficients, group_sum - coefficients, jnp.broadcast_to(total - group_sum, coefficients.shape)], axis=-1
+        [coefficients, group_sum - coefficients, jnp.broadcast_to(total - group_sum, coefficients.shape)],
+        axis=-1,
     )
     by_group = [_power_sums(parts, exponents(degree)), jnp.sum(parts, axis=2)]
     signal = [sums[:, 0] for sums in by_group]
@@ -136,12 +139,14 @@ def look(
 ) -> Look:
     """Minus the gradient in the three numbers (Section 4.2 of the derivation: one entry, not the sum of tied ones).
 
-        alpha: E[sum_i w_i m_i],   gamma: alpha Gamma / (tau D (C-1)) E[sum_i w_i ((B_i - f_i) - (C-1) m_i)],
-        rho:   alpha Xi / (tau D (D-C)) E[sum_i w_i ((t - B_i) - (D-C) m_i)],   w_i = sg(-F) D act'(z_i)
+    alpha: E[sum_i w_i m_i],   gamma: alpha Gamma / (tau D (C-1)) E[sum_i w_i ((B_i - f_i) - (C-1) m_i)],
+    rho:   alpha Xi / (tau D (D-C)) E[sum_i w_i ((t - B_i) - (D-C) m_i)],   w_i = sg(-F) D act'(z_i)
     """
     scores = tied_scores(tied.same, tied.cross, diagonal, patches, size, shape.temperature)
     slack = jax.nn.sigmoid(-tied_output(tied, scores, power, linear, patches, shape))
-    pull = pull_of(tied, scores, (slack @ power) / len(slack), (slack @ linear) / len(slack), patches, size, shape)
+    pull = pull_of(
+        tied, scores, (slack @ power) / len(slack), (slack @ linear) / len(slack), patches, size, shape
+    )
     return Look(jnp.mean(slack), pull)
 
 
@@ -159,7 +164,10 @@ def pull_of(
     return Pull(
         alignment=on_alignment,
         same=alpha / shape.temperature * (on_same / (size - 1) - scores.same * on_alignment) / patches,
-        cross=alpha / shape.temperature * (on_cross / (patches - size) - scores.cross * on_alignment) / patches,
+        cross=alpha
+        / shape.temperature
+        * (on_cross / (patches - size) - scores.cross * on_alignment)
+        / patches,
     )
 
 

@@ -120,7 +120,11 @@ def planted_distance(m: int, C: int, q: float) -> float:
 def planted_signs_distance(m: int, C: int, q: float) -> float:
     """Exact total variation between planting +1's and planting -1's: at most twice `planted_distance`."""
     plus, minus = np.meshgrid(np.arange(m + 1), np.arange(m + 1), indexing="ij")
-    law = binom.pmf(plus, m, q / 2) * binom.pmf(minus, np.maximum(m - plus, 0), q / (2 - q)) * (plus + minus <= m)
+    law = (
+        binom.pmf(plus, m, q / 2)
+        * binom.pmf(minus, np.maximum(m - plus, 0), q / (2 - q))
+        * (plus + minus <= m)
+    )
     gap = np.abs(_planted_ratio(plus, m, C, q) - _planted_ratio(minus, m, C, q))
     return float(0.5 * np.sum(law * gap))
 
@@ -150,7 +154,9 @@ class TiedScores:
     gain: float
 
 
-def tied_scores(D: int, C: int, beta: float, gamma: float = 0.0, rho: float = 0.0, tau: float = 1.0) -> TiedScores:
+def tied_scores(
+    D: int, C: int, beta: float, gamma: float = 0.0, rho: float = 0.0, tau: float = 1.0
+) -> TiedScores:
     """Row-softmax scores: `e^beta, e^gamma, e^rho` over `e^beta + (C-1) e^gamma + (D-C) e^rho` (logits over tau)."""
     parts = np.exp(np.array([beta, gamma, rho]) / tau)
     total = parts[0] + (C - 1) * parts[1] + (D - C) * parts[2]
@@ -207,7 +213,9 @@ def event1_constant(D: int, C: int, q: float, p: int, beta: float, tau: float = 
     return p / 2 * sum(drive_moments(D, C, q, p, tied_scores(D, C, beta, tau=tau)))
 
 
-def event1_time(D: int, C: int, q: float, p: int, beta: float, eta: float, alpha0: float, tau: float = 1.0) -> float:
+def event1_time(
+    D: int, C: int, q: float, p: int, beta: float, eta: float, alpha0: float, tau: float = 1.0
+) -> float:
     """T0, corrected: `1 / ((p-2) c eta alpha0^(p-2))` (Lemma K.1 with k = p - 1)."""
     return 1 / ((p - 2) * event1_constant(D, C, q, p, beta, tau) * eta * alpha0 ** (p - 2))
 
@@ -331,7 +339,9 @@ def error_from_loss(loss: np.ndarray | float) -> np.ndarray | float:
     return loss / math.log(2)
 
 
-def alignment_power_sum(D: int, C: int, p: int, eta: float, alpha0: float, beta: float, lambda0: float) -> float:
+def alignment_power_sum(
+    D: int, C: int, p: int, eta: float, alpha0: float, beta: float, lambda0: float
+) -> float:
     """Lemma D.16, constants 1: the sum of alpha^p over a run,
     `1 / (eta C alpha0^(p-1) lambda0^p e^beta) + D / (C eta e^beta)`."""
     first = 1 / (eta * C * alpha0 ** (p - 1) * lambda0**p * math.exp(beta))

@@ -45,7 +45,7 @@ class Transfer(Computed):
     size at which the error falls to `target_error`, infinite where it does not.
     """
 
-    dims = {name: ("downstream",) for name in ("size", "error", "cosine", "predicted_cosine", "floor")}
+    dims = dict.fromkeys(("size", "error", "cosine", "predicted_cosine", "floor"), ("downstream",))
     paired = ("learner", "pretraining")
 
     data: Structured = Structured()
@@ -82,7 +82,9 @@ class Transfer(Computed):
             "scratch": scratch,
             "mlp": perceptron,
         }[self.learner]
-        found = [learner(task, jax.random.fold_in(jax.random.fold_in(key, 3), r)) for r in range(self.repeats)]
+        found = [
+            learner(task, jax.random.fold_in(jax.random.fold_in(key, 3), r)) for r in range(self.repeats)
+        ]
         facts = (data.patches, data.group_size, float(data.spurious_rate))
         error = np.mean([[error for error, _ in run] for run in found], axis=0)
         return {
@@ -104,11 +106,15 @@ class Transfer(Computed):
         if self.pretraining == "population":
             trained = train(pretraining(data, network, self.target_slack), key=jax.random.fold_in(key, 1))
             return tied_logits(world.group_of, network.diagonal, trained["same"], trained["cross"]), world
-        source = RealisticDescent(data, network, SlowAttention(2e-4, 1e4, steps=2500, logs=3), self.source_samples, 100)
+        source = RealisticDescent(
+            data, network, SlowAttention(2e-4, 1e4, steps=2500, logs=3), self.source_samples, 100
+        )
         source_key = jax.random.fold_in(key, 1)
         trained = train(source, key=source_key)
         feature = source.data.world(jax.random.fold_in(source_key, 0), jnp.dtype(source.precision)).feature
-        return jnp.asarray(trained["logits"], float), World(jnp.asarray(trained["group_of"]), feature.astype(float))
+        return jnp.asarray(trained["logits"], float), World(
+            jnp.asarray(trained["group_of"]), feature.astype(float)
+        )
 
 
 def samples_needed(sizes: np.ndarray, error: np.ndarray, target: float) -> float:
@@ -140,7 +146,9 @@ class Task(NamedTuple):
         labels = rng.choice([-1.0, 1.0], count)
         signal = rng.integers(data.group_count, size=count)
         spin = rng.random((count, data.patches))
-        spurious = np.where(spin < data.spurious_rate / 2, 1.0, np.where(spin < data.spurious_rate, -1.0, 0.0))
+        spurious = np.where(
+            spin < data.spurious_rate / 2, 1.0, np.where(spin < data.spurious_rate, -1.0, 0.0)
+        )
         return labels, np.where(group_of == signal[:, None], labels[:, None], spurious)
 
     def error(self, labels: np.ndarray, pooled: np.ndarray) -> float:

@@ -4,7 +4,7 @@ All of them describe data, network and descent with the same three parts, so tha
 compare processes at the same settings.
 """
 
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -84,7 +84,9 @@ class SlowAttention(eqx.Module):
 
     def __check_init__(self):
         require(self.learning_rate > 0, f"the learning rate must be positive, not {self.learning_rate}.")
-        require(self.attention_rate >= 0, f"the attention rate must not be negative, not {self.attention_rate}.")
+        require(
+            self.attention_rate >= 0, f"the attention rate must not be negative, not {self.attention_rate}."
+        )
         require(self.steps > 0, f"a training needs at least one step, not {self.steps}.")
         require(self.logs > 2, f"at least three steps must be logged, not {self.logs}.")
 
@@ -127,7 +129,7 @@ BLOCK = 40
 class RealisticDescent(Descending):
     """Full-batch descent on a fixed sample from a Gaussian start (E)."""
 
-    dims = {"logits": ("row", "column"), "group_of": ("patch",)}
+    dims: ClassVar = {"logits": ("row", "column"), "group_of": ("patch",)}
     paired = ("data.partition", "data.groups", "descent", "keep_logits", "samples")
 
     data: Structured = Structured()
@@ -162,7 +164,9 @@ class RealisticDescent(Descending):
         patches, labels = in_blocks(images.patches, images.labels, BLOCK)
         unseen = draw_unseen(self.data, part[2], world, self.test_samples)
         weights = gaussian_weights(self.network, part[3], world)
-        return Realistic(weights, risk_gradient(weights, patches, labels, self.shape), world, patches, labels, unseen)
+        return Realistic(
+            weights, risk_gradient(weights, patches, labels, self.shape), world, patches, labels, unseen
+        )
 
     def step(self, state: Realistic) -> Realistic:
         rate = self.descent.learning_rate
@@ -183,7 +187,12 @@ class RealisticDescent(Descending):
         logits, group_of = state.weights.logits, state.world.group_of
         measured = association(logits, group_of, self.data.group_count)
         tested = evaluate(self.data, state.weights, state.world, state.unseen, self.shape)
-        seen = {"loss": state.gradient.loss, **tested, **measured, **class_summary(logits, group_of, self.data.group_count)}
+        seen = {
+            "loss": state.gradient.loss,
+            **tested,
+            **measured,
+            **class_summary(logits, group_of, self.data.group_count),
+        }
         return seen | ({"logits": logits} if self.keep_logits else {})
 
     def record(self, state: Realistic) -> Record:
@@ -214,7 +223,9 @@ def draw_unseen(data: Structured, key: Key, world: World, count: int) -> Unseen:
     return Unseen(labels, coefficients, noise)
 
 
-def projections(data: Structured, value: Array, world: World, unseen: Unseen) -> Float[Array, "samples patches"]:
+def projections(
+    data: Structured, value: Array, world: World, unseen: Unseen
+) -> Float[Array, "samples patches"]:
     """`<v, X_j>` on unseen images."""
     alignment, orthogonal = split_value(value, world)
     sigma = jnp.asarray(data.noise, value.dtype) / data.dimension**0.5
@@ -227,7 +238,9 @@ def split_value(value: Array, world: World) -> tuple[Array, Array]:
     return alignment, jnp.linalg.norm(value - alignment * world.feature)
 
 
-def evaluate(data: Structured, weights: Weights, world: World, unseen: Unseen, shape: Shape) -> dict[str, Array]:
+def evaluate(
+    data: Structured, weights: Weights, world: World, unseen: Unseen, shape: Shape
+) -> dict[str, Array]:
     """Error (`F = 0` counts as wrong) and loss on unseen images, and how well the value vector points."""
     alignment, orthogonal = split_value(weights.value, world)
     out = output_of_projections(projections(data, weights.value, world, unseen), weights.logits, shape)
@@ -283,7 +296,9 @@ class IdealisedDescent(Descending):
 
     def __check_init__(self):
         require(self.draws > 0, f"the expectation needs at least one draw, not {self.draws}.")
-        require(self.alignment >= 0, f"the value vector must not start against the feature, not {self.alignment}.")
+        require(
+            self.alignment >= 0, f"the value vector must not start against the feature, not {self.alignment}."
+        )
 
     @property
     def steps(self) -> int:
@@ -309,7 +324,15 @@ class IdealisedDescent(Descending):
         seen = self.look(tied, moments.power, moments.linear)
         never = jnp.asarray(-1, jnp.int32)
         return Idealised(
-            tied, moments, moments.power, moments.linear, unseen.power, unseen.linear, *seen, jnp.zeros_like(never), never
+            tied,
+            moments,
+            moments.power,
+            moments.linear,
+            unseen.power,
+            unseen.linear,
+            *seen,
+            jnp.zeros_like(never),
+            never,
         )
 
     def look(self, tied: Tied, power: Array, linear: Array):
@@ -333,10 +356,14 @@ class IdealisedDescent(Descending):
     def watch(self, state: Idealised) -> Record:
         data, diagonal = self.data, self.network.diagonal
         tied = state.tied
-        scores = tied_scores(tied.same, tied.cross, diagonal, data.patches, data.group_size, self.shape.temperature)
+        scores = tied_scores(
+            tied.same, tied.cross, diagonal, data.patches, data.group_size, self.shape.temperature
+        )
         signal, other = drives(tied, state.moments, diagonal, data.patches, data.group_size, self.shape)
         train = tied_risk(tied_output(tied, scores, state.power, state.linear, data.patches, self.shape))
-        test = tied_risk(tied_output(tied, scores, state.unseen_power, state.unseen_linear, data.patches, self.shape))
+        test = tied_risk(
+            tied_output(tied, scores, state.unseen_power, state.unseen_linear, data.patches, self.shape)
+        )
         return {
             "alignment": tied.alignment,
             "same": tied.same,
@@ -401,7 +428,9 @@ class PopulationDescent(Descending):
         zero = jnp.zeros((), dtype)
         logits = tied_logits(world.group_of, jnp.asarray(self.network.diagonal, dtype), zero, zero)
         weights = Weights(logits, jnp.asarray(self.network.threshold, dtype) * world.feature)
-        return Population(weights, world, jnp.log(2.0 + zero), jax.random.fold_in(key, 1), jnp.zeros((), jnp.int32))
+        return Population(
+            weights, world, jnp.log(2.0 + zero), jax.random.fold_in(key, 1), jnp.zeros((), jnp.int32)
+        )
 
     def step(self, state: Population) -> Population:
         images = self.data.draw(jax.random.fold_in(state.key, state.step), state.world, self.draws)
