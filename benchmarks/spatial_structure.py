@@ -46,7 +46,7 @@ def main() -> None:
     chosen = options.parse_args()
     state = jax.jit(lambda trial, key: trial.start(key))(with_precision(TRIAL), random_key(TRIAL, 0))
     contestants = {"lab": lab_steps(state), "numpy": numpy_steps(state)} | torch_steps(state)
-    times = {name: np.inf for name in contestants}
+    times = dict.fromkeys(contestants, np.inf)
     for advance in contestants.values():
         advance(1)
     for _ in range(chosen.rounds):

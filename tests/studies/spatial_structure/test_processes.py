@@ -77,6 +77,16 @@ def test_drives_split_the_pull_and_have_the_exact_means_at_the_start():
     assert np.allclose([signal, other], 1.5 * 1e-8 * np.array(exact), rtol=0.05)
 
 
+def test_sigmoid_starts_to_move_at_the_known_alignment_and_the_signal_group_pulls_the_logits_up():
+    data, shape = Structured(), Shape(3, 1e-4, 1.0)
+    moments = recursion.draw_moments(data, 3, KEY, 4000)
+    alpha = recursion.sigmoid_threshold(moments, 2.0, 64, 4, shape)
+    assert alpha == pytest.approx(0.027, rel=0.1)
+    assert 0.3 < alpha / theory.event1_alignment_scale(4, 3, theory.tied_scores(64, 4, 2.0).gain) < 1
+    tied = Tied(jnp.asarray(0.02), jnp.asarray(1.0), jnp.asarray(0.0))
+    assert recursion.signal_share(tied, moments, 4.0, 64, 4, shape) > 0.5
+
+
 POPULATION = PopulationDescent(
     data=Structured(patches=16, spurious_rate=0.3, dimension=6),
     network=PositionalNetwork(linear=1e-3, diagonal=2.0),

@@ -373,7 +373,7 @@ CLAIMS: dict[str, Claim] = {
         ),
         Claim(
             "frozen-is-linear", "frozen-attention", "Section 4.1", "error of a linear model (ratio 1)", (0.7, 1.4),
-            "ties of the vote may be broken either way, and the value vector is fitted on a finite sample", _frozen, _conditions,
+            "ties of the vote may go either way, and the value vector is fitted on a finite sample", _frozen, _conditions,
         ),
         Claim(
             "linear-drift", "linear-phase", "Lemma E.1 (corrected)", "measured / predicted = 1", (0.9, 1.1),
@@ -389,7 +389,9 @@ CLAIMS: dict[str, Claim] = {
         ),
         Claim("coupling-value", "coupling", "Lemma E.9", "exponent -1/2", HALF, HALF_REASON, _falls("worst_orthogonal")),
         Claim("coupling-logits", "coupling", "Lemma E.13", "exponent -1/2", HALF, HALF_REASON, _falls("worst_logit_gap")),
-        Claim("coupling-gradient", "coupling", "Lemma E.19", "exponent -1/2", HALF, HALF_REASON, _falls("worst_gradient_gap")),
+        Claim(
+            "coupling-gradient", "coupling", "Lemma E.19", "exponent -1/2", HALF, HALF_REASON, _falls("worst_gradient_gap"),
+        ),
         Claim("coupling-output", "coupling", "Lemma E.26", "exponent -1/2", HALF, HALF_REASON, _falls("output_gap")),
         Claim(
             "follows-population", "coupling", "Lemmas E.20-E.23", "relative distance 0", (0.0, 0.15),
@@ -436,6 +438,9 @@ def predict(trial) -> tuple[list[Condition], list[Prediction]]:
     start = nu ** (1 / (p - 1))
     alpha = theory.event1_alignment_scale(C, p, scores.gain)
     signal, rest = theory.drive_moments(D, C, q, p, scores)
+    second = theory.event2_duration(D, C, p, eta * max(rate, 1e-300), alpha, scores.gain)
+    cosine = float(theory.one_step_cosine(D, C, 16))
+    snr = theory.transfer_snr(D, C, d, cosine, theory.tied_scores(D, C, beta, 3.5))
     predictions = [
         Prediction("error of linear models", theory.glm_error(D, C, q)),
         Prediction("label noise, P(y f* <= 0)", theory.label_noise(D, C, q)),
@@ -447,11 +452,11 @@ def predict(trial) -> tuple[list[Condition], list[Prediction]]:
         Prediction("end of the linear phase (steps)", theory.linear_phase_end_full(D, C, q, nu, p, beta, eta)),
         Prediction("end of the linear phase, linear part only (steps)", theory.linear_phase_end(D, C, nu, p, eta)),
         Prediction("alpha where the sigmoid moves, leading scale", alpha),
-        Prediction("first event after alpha = nu^(1/(p-1)), corrected (steps)", theory.event1_time(D, C, q, p, beta, eta, start)),
+        Prediction("first event from there, corrected (steps)", theory.event1_time(D, C, q, p, beta, eta, start)),
         Prediction("first event, as printed, constant 1 (steps)", theory.event1_time_printed(C, p, eta, start)),
-        Prediction("second event, corrected, constant 1 (steps)", theory.event2_duration(D, C, p, eta * max(rate, 1e-300), alpha, scores.gain)),
-        Prediction("cosine of one transfer step with 16 samples", float(theory.one_step_cosine(D, C, 16))),
-        Prediction("transfer signal-to-noise there, gamma = 3.5", float(theory.transfer_snr(D, C, d, float(theory.one_step_cosine(D, C, 16)), theory.tied_scores(D, C, beta, 3.5)))),
+        Prediction("second event, corrected, constant 1 (steps)", second),
+        Prediction("cosine of one transfer step with 16 samples", cosine),
+        Prediction("transfer signal-to-noise there, gamma = 3.5", float(snr)),
         Prediction("chance overlap of the top C", (1 + (C - 1) ** 2 / (D - 1)) / C),
     ]  # fmt: skip
     return conditions(fields), predictions

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.optimize import brentq
 
 from lemmata.descent import logistic_loss
 from lemmata.studies.spatial_structure.data import Structured, three_valued
@@ -201,6 +202,37 @@ def drives(tied: Tied, moments: Moments, diagonal: Array | float, patches: int, 
         tied, scores, slack @ moments.other_power, slack @ moments.other_linear, patches, size, shape
     ).alignment
     return signal, other
+
+
+def signal_share(
+    tied: Tied, moments: Moments, diagonal: Array | float, patches: int, size: int, shape: Shape
+):
+    """Which share of the pull on a same-group logit comes from images in which that group is the signal group.
+
+    This is the key approximation of Lemma G.1: only that event (a) matters.
+    """
+    scores = tied_scores(tied.same, tied.cross, diagonal, patches, size, shape.temperature)
+    slack = jax.nn.sigmoid(-tied_output(tied, scores, moments.power, moments.linear, patches, shape))
+    parts = [
+        pull_of(tied, scores, slack @ power, slack @ linear, patches, size, shape).same
+        for power, linear in (
+            (moments.signal_power, moments.signal_linear),
+            (moments.other_power, moments.other_linear),
+        )
+    ]
+    return parts[0] / (parts[0] + parts[1])
+
+
+def sigmoid_threshold(
+    moments: Moments, diagonal: float, patches: int, size: int, shape: Shape, slack: float = 0.4
+) -> float:
+    """Lemma D.1 by bisection: the alpha at which the mean `sg(-yF)` has fallen to `slack`, at gamma = rho = 0."""
+
+    def distance(log_alpha: float) -> float:
+        tied = Tied(jnp.exp(jnp.asarray(log_alpha)), jnp.zeros(()), jnp.zeros(()))
+        return float(look(tied, moments.power, moments.linear, diagonal, patches, size, shape).slack) - slack
+
+    return float(np.exp(brentq(distance, -12.0, 2.0, xtol=1e-4)))
 
 
 def tied_risk(margin: Float[Array, " draws"]) -> dict[str, Array]:
