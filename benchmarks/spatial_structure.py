@@ -1,11 +1,11 @@
 """One step of the reference run of Figure 4 against NumPy and PyTorch eager, and the three-number recursion.
 
-    python benchmarks/spatial_structure.py [--steps 20] [--rounds 5] [--recursion 1000000]
+    python -m benchmarks.spatial_structure [--steps 20] [--rounds 5] [--recursion 1000000]
 
 The reference run has 64 patches of dimension 32 and 8000 images: 65 MB of patches, which a plain step reads twice, once to
 project them on the value vector and once for its gradient. The lab reads them once, in blocks that stay in the
 cache. Times are per step, the fastest of several rounds that take turns, so that a busy machine slows all of them
-alike; everything is pinned to one core. PyTorch takes part if it is installed.
+alike; all use one thread. PyTorch takes part if it is installed.
 """
 
 import argparse
@@ -16,8 +16,6 @@ from collections.abc import Callable
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
-if hasattr(os, "sched_setaffinity"):
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])  # before JAX starts its threads
 
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
