@@ -168,7 +168,7 @@ def _loss_rate(scale: Scale) -> Sweep:
         data=Structured(patches=128, group_size=8, spurious_rate=0.3),
         network=PositionalNetwork(linear=1e-6, diagonal=2.0),
         descent=SlowAttention(
-            2e-6, 1.0, steps=3000 if scale == "smoke" else 200_000, logs=120, even_logs=False
+            2e-6, 1.0, steps=3000 if scale == "smoke" else 30_000, logs=120, even_logs=False
         ),
         alignment=0.003,
         same=4.0,

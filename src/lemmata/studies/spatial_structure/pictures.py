@@ -138,6 +138,7 @@ def glm_floor(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     axes.set(
         xscale="log", xlabel="dominance of spurious patches q(D - C)/C²", ylabel="test error", ylim=(0, 0.45)
     )
+    _ticks(axes, results.dominance.values)
     axes.legend()
     caption(figure, results, "Linear models; bars: standard deviation over seeds.", verdicts)
     return figure
@@ -269,6 +270,7 @@ def linear_phase(results: xr.Dataset, verdicts: Verdicts) -> Figure:
         label="linear part only",
     )
     panels[1].set(xscale="log", yscale="log", xlabel=r"$\nu$", ylabel=r"steps until $\alpha = \nu^{1/(p-1)}$")
+    _ticks(panels[1], nus)
     panels[1].legend(fontsize=7)
     caption(figure, results, "Dotted on the left: drift eta nu D C / 2.", verdicts)
     return figure
@@ -291,6 +293,7 @@ def coupling(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     panels[0].set(
         xscale="log", yscale="log", xlabel="samples N", ylabel="distance / distance at the smallest N"
     )
+    _ticks(panels[0], samples)
     panels[0].legend(fontsize=7)
     one = results.isel(samples=-1)
     for axes, pairs in (
@@ -362,6 +365,7 @@ def transfer(results: xr.Dataset, verdicts: Verdicts) -> Figure:
         ylabel=f"samples for error {settings(results)['target_error']}",
         ylim=(1, 1e4),
     )
+    _ticks(panels[1], patches)
     panels[1].legend(fontsize=7, loc="upper left")
     caption(figure, results, "C = 4, q = 16/D, d = D^2, orthogonal new feature.", verdicts)
     return figure
@@ -411,3 +415,9 @@ def _curve(axes, curves: xr.DataArray, colour: str, label: str, style: str = "-"
     step = curves.step.values
     axes.plot(step, curves.mean("seed"), style, color=colour, label=label)
     axes.fill_between(step, curves.min("seed"), curves.max("seed"), color=colour, alpha=0.15, linewidth=0)
+
+
+def _ticks(axes, values) -> None:
+    """Marks at the values of a logarithmic axis and nowhere else."""
+    axes.set_xticks(list(values), [f"{value:g}" for value in values])
+    axes.minorticks_off()
