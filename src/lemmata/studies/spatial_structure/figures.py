@@ -241,14 +241,11 @@ def _with_sizes(trial: Transfer, learner: str) -> Transfer:
 
 
 def _transfer(scale: Scale) -> Sweep:
-    patches = {"smoke": (36, 64), "quick": (36, 64, 144, 256, 400)}.get(
-        scale, (36, 64, 100, 144, 256, 400, 576)
-    )
-    repeats = {"smoke": 4, "quick": 20, "paper": 100}[scale]
+    patches = {"smoke": (36, 64), "quick": (36, 64, 144, 256)}.get(scale, (36, 64, 100, 144, 256, 400, 576))
+    repeats = {"smoke": 4, "quick": 12, "paper": 100}[scale]
     trial = Transfer(sizes=FEW, repeats=repeats, test_samples=500 if scale == "smoke" else 1000)
-    learners = Axis("learner", ("one-step", "initial", "linear", "pair-counting"), _with_sizes)
-    if scale == "smoke":
-        learners = Axis("learner", ("one-step", "initial", "pair-counting"), _with_sizes)
+    names = ("one-step", "initial", "pair-counting") + (("linear",) if scale == "paper" else ())
+    learners = Axis("learner", names, _with_sizes)
     return Sweep(trial, (Axis("patches", patches, _at_patches), learners), seeds(scale, 2, 4, 10))
 
 
