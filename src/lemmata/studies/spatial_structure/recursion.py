@@ -1,0 +1,245 @@
+"""Population descent as three numbers: the idealised process in the variables of Lemmas 4.1 and 4.2.
+
+Under the population risk the logits keep one value within groups (`gamma`) and one across (`rho`), the diagonal stays
+at `beta`, and the value vector stays `alpha w*`. With `f_i = <w*, X_i>` (label +1, signal group first), group sums
+`B_i` and total `t`, position `i` pools
+
+    m_i = Lambda f_i + Gamma (B_i - f_i) + Xi (t - B_i),    z_i = D alpha m_i.
+
+Since `sum_i z_i^p` is a polynomial in (Lambda, Gamma, Xi) whose coefficients are sums over positions of powers of
+`(f_i, B_i - f_i, t - B_i)`, each draw is kept as these *moments*; a step is two thin matrix-vector products.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.optimize import brentq
+
+from lemmata.descent import logistic_loss
+from lemmata.studies.spatial_structure.data import Structured, three_valued
+from lemmata.studies.spatial_structure.network import Shape
+from lemmata.trial import Key
+
+Scalar = Float[Array, ""]
+
+
+class Tied(NamedTuple):
+    """The whole state of population descent: `alpha`, `gamma`, `rho`."""
+
+    alignment: Scalar
+    same: Scalar
+    cross: Scalar
+
+
+class Scores(NamedTuple):
+    """Attention scores of tied logits: `Lambda` on the diagonal, `Gamma` within groups, `Xi` across."""
+
+    self_score: Scalar
+    same: Scalar
+    cross: Scalar
+
+
+class Moments(NamedTuple):
+    """Draws of the spurious coefficients, as the polynomial coefficients of `sum_i z_i^p` and `sum_i z_i`.
+
+    The first dimension is the draw; `signal_*` sums over the signal group, `other_*` over the rest.
+    """
+
+    signal_power: Float[Array, "draws monomials"]
+    other_power: Float[Array, "draws monomials"]
+    signal_linear: Float[Array, "draws 3"]
+    other_linear: Float[Array, "draws 3"]
+
+    @property
+    def power(self) -> Float[Array, "draws monomials"]:
+        return self.signal_power + self.other_power
+
+    @property
+    def linear(self) -> Float[Array, "draws 3"]:
+        return self.signal_linear + self.other_linear
+
+
+def exponents(degree: int) -> np.ndarray:
+    """All `(a, b, c)` with `a + b + c = degree`."""
+    return np.array([(a, b, degree - a - b) for a in range(degree + 1) for b in range(degree + 1 - a)])
+
+
+def tied_scores(
+    same: Array, cross: Array, diagonal: Array | float, patches: int, size: int, temperature=1.0
+) -> Scores:
+    """`Lambda, Gamma, Xi`: row-softmax of tied logits."""
+    top = jnp.maximum(jnp.maximum(same, cross), diagonal) / temperature
+    parts = [jnp.exp(x / temperature - top) for x in (diagonal, same, cross)]
+    total = parts[0] + (size - 1) * parts[1] + (patches - size) * parts[2]
+    return Scores(*(part / total for part in parts))
+
+
+def signal_gain(scores: Scores, patches: int, size: int) -> Array:
+    """`G = D (Lambda + (C - 1) Gamma)`."""
+    return patches * (scores.self_score + (size - 1) * scores.same)
+
+
+def draw_moments(data: Structured, degree: int, key: Key, count: int, dtype=jnp.float64) -> Moments:
+    """Fresh draws, label +1 and the first group signal (no loss of generality: signs and groups are exchangeable)."""
+    keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(count))
+    spin = jax.vmap(lambda k: jax.random.uniform(k, (data.group_count, data.group_size), dtype))(keys)
+    spurious = three_valued(spin, jnp.asarray(data.spurious_rate, dtype))
+    return moments_of(spurious.at[:, 0].set(1.0), degree)
+
+
+def moments_of(coefficients: Float[Array, "draws groups size"], degree: int) -> Moments:
+    """The moments of given coefficients, ordered by group, the signal group first and equal to +1."""
+    group_sum = jnp.sum(coefficients, axis=2, keepdims=True)
+    total = jnp.sum(group_sum, axis=1, keepdims=True)
+    parts = jnp.stack(
+        [coefficients, group_sum - coefficients, jnp.broadcast_to(total - group_sum, coefficients.shape)],
+        axis=-1,
+    )
+    by_group = [_power_sums(parts, exponents(degree)), jnp.sum(parts, axis=2)]
+    signal = [sums[:, 0] for sums in by_group]
+    other = [jnp.sum(sums[:, 1:], axis=1) for sums in by_group]
+    return Moments(signal[0], other[0], signal[1], other[1])
+
+
+def _power_sums(parts: Float[Array, "draws groups size 3"], powers: np.ndarray) -> Array:
+    sums = []
+    for a, b, c in powers.tolist():
+        ways = math.factorial(a + b + c) // (math.factorial(a) * math.factorial(b) * math.factorial(c))
+        sums.append(ways * jnp.sum(parts[..., 0] ** a * parts[..., 1] ** b * parts[..., 2] ** c, axis=2))
+    return jnp.stack(sums, axis=-1)
+
+
+def tied_output(tied: Tied, scores: Scores, power: Array, linear: Array, patches: int, shape: Shape) -> Array:
+    """`F` (times the label) on every draw, from the moments."""
+    mono, lin = _monomials(scores, patches, shape.degree)
+    return tied.alignment**shape.degree * (power @ mono) + shape.linear * tied.alignment * (linear @ lin)
+
+
+class Pull(NamedTuple):
+    """What moves the three numbers: minus the gradient of the population risk with respect to `alpha`, to one
+    same-group entry, and to one cross-group entry."""
+
+    alignment: Scalar
+    same: Scalar
+    cross: Scalar
+
+
+class Look(NamedTuple):
+    """A step's view of the draws: mean `sg(-yF)` and what moves the numbers."""
+
+    slack: Scalar
+    pull: Pull
+
+
+def look(
+    tied: Tied, power: Array, linear: Array, diagonal: Array | float, patches: int, size: int, shape: Shape
+) -> Look:
+    """Minus the gradient in the three numbers (Section 4.2 of the derivation: one entry, not the sum of tied ones).
+
+    alpha: E[sum_i w_i m_i],   gamma: alpha Gamma / (tau D (C-1)) E[sum_i w_i ((B_i - f_i) - (C-1) m_i)],
+    rho:   alpha Xi / (tau D (D-C)) E[sum_i w_i ((t - B_i) - (D-C) m_i)],   w_i = sg(-F) D act'(z_i)
+    """
+    scores = tied_scores(tied.same, tied.cross, diagonal, patches, size, shape.temperature)
+    slack = jax.nn.sigmoid(-tied_output(tied, scores, power, linear, patches, shape))
+    pull = pull_of(
+        tied, scores, (slack @ power) / len(slack), (slack @ linear) / len(slack), patches, size, shape
+    )
+    return Look(jnp.mean(slack), pull)
+
+
+def pull_of(
+    tied: Tied, scores: Scores, power: Array, linear: Array, patches: int, size: int, shape: Shape
+) -> Pull:
+    """`Pull` from moments already averaged with the weights `sg(-F)`."""
+    degree, alpha = shape.degree, tied.alignment
+    mono, lin = _monomials(scores, patches, degree)
+    power, linear = power * mono, linear * lin
+    counts = exponents(degree)
+    on_alignment = degree * alpha ** (degree - 1) * jnp.sum(power) + shape.linear * jnp.sum(linear)
+    on_same = alpha ** (degree - 1) * (power @ counts[:, 1]) + shape.linear * linear[1]
+    on_cross = alpha ** (degree - 1) * (power @ counts[:, 2]) + shape.linear * linear[2]
+    return Pull(
+        alignment=on_alignment,
+        same=alpha / shape.temperature * (on_same / (size - 1) - scores.same * on_alignment) / patches,
+        cross=alpha
+        / shape.temperature
+        * (on_cross / (patches - size) - scores.cross * on_alignment)
+        / patches,
+    )
+
+
+def _monomials(scores: Scores, patches: int, degree: int) -> tuple[Array, Array]:
+    lin = patches * jnp.stack(scores)
+    table = jnp.stack([lin**k for k in range(degree + 1)])
+    a, b, c = exponents(degree).T
+    return table[a, 0] * table[b, 1] * table[c, 2], lin
+
+
+def advance_tied(tied: Tied, pull: Pull, rate: Array | float, attention_rate: Array | float) -> Tied:
+    """One step: `alpha` with step size `rate`, the logits with `rate * attention_rate`."""
+    logit_rate = rate * attention_rate
+    return Tied(
+        tied.alignment + rate * pull.alignment,
+        tied.same + logit_rate * pull.same,
+        tied.cross + logit_rate * pull.cross,
+    )
+
+
+def drives(tied: Tied, moments: Moments, diagonal: Array | float, patches: int, size: int, shape: Shape):
+    """The two parts of the pull on `alpha` (GD-alpha): over the signal set (S) and over the rest (N)."""
+    scores = tied_scores(tied.same, tied.cross, diagonal, patches, size, shape.temperature)
+    slack = jax.nn.sigmoid(-tied_output(tied, scores, moments.power, moments.linear, patches, shape)) / len(
+        moments.signal_power
+    )
+    signal = pull_of(
+        tied, scores, slack @ moments.signal_power, slack @ moments.signal_linear, patches, size, shape
+    ).alignment
+    other = pull_of(
+        tied, scores, slack @ moments.other_power, slack @ moments.other_linear, patches, size, shape
+    ).alignment
+    return signal, other
+
+
+def signal_share(
+    tied: Tied, moments: Moments, diagonal: Array | float, patches: int, size: int, shape: Shape
+):
+    """Which share of the pull on a same-group logit comes from images in which that group is the signal group.
+
+    This is the key approximation of Lemma G.1: only that event (a) matters.
+    """
+    scores = tied_scores(tied.same, tied.cross, diagonal, patches, size, shape.temperature)
+    slack = jax.nn.sigmoid(-tied_output(tied, scores, moments.power, moments.linear, patches, shape))
+    parts = [
+        pull_of(tied, scores, slack @ power, slack @ linear, patches, size, shape).same
+        for power, linear in (
+            (moments.signal_power, moments.signal_linear),
+            (moments.other_power, moments.other_linear),
+        )
+    ]
+    return parts[0] / (parts[0] + parts[1])
+
+
+def sigmoid_threshold(
+    moments: Moments, diagonal: float, patches: int, size: int, shape: Shape, slack: float = 0.4
+) -> float:
+    """Lemma D.1 by bisection: the alpha at which the mean `sg(-yF)` has fallen to `slack`, at gamma = rho = 0."""
+
+    def distance(log_alpha: float) -> float:
+        tied = Tied(jnp.exp(jnp.asarray(log_alpha)), jnp.zeros(()), jnp.zeros(()))
+        return float(look(tied, moments.power, moments.linear, diagonal, patches, size, shape).slack) - slack
+
+    return float(np.exp(brentq(distance, -12.0, 2.0, xtol=1e-4)))
+
+
+def tied_risk(margin: Float[Array, " draws"]) -> dict[str, Array]:
+    """Loss, error (`F <= 0` counts as wrong) and ties of margins on draws."""
+    tie = jnp.abs(margin) <= 1e-9 * jnp.max(jnp.abs(margin))
+    return {
+        "loss": jnp.mean(logistic_loss(margin)),
+        "error": jnp.mean((margin <= 0) | tie, dtype=margin.dtype),
+        "ties": jnp.mean(tie, dtype=margin.dtype),
+    }

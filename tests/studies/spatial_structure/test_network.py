@@ -1,0 +1,189 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lemmata.studies.spatial_structure import network as net
+from lemmata.studies.spatial_structure import theory
+from lemmata.studies.spatial_structure.data import Structured
+from lemmata.studies.spatial_structure.network import Shape, Weights
+
+KEY = jax.random.key(100)
+SHAPE = Shape(3, 1e-3, 1.0)
+
+
+def layer(seed=0, patches=6, dimension=5):
+    keys = jax.random.split(jax.random.fold_in(KEY, seed), 5)
+    square = [jax.random.normal(k, (dimension, dimension)) for k in keys[:3]]
+    return (
+        jax.random.normal(keys[3], (patches, dimension)),
+        jax.random.normal(keys[4], (patches, dimension)),
+        square,
+    )
+
+
+def test_positional_scores_do_not_depend_on_the_patches():
+    x, p, (query, key, value) = layer()
+    out = net.positional_attention(x, p, query, key, value)
+    twice = net.positional_attention(2 * x, p, query, key, value)
+    assert jnp.allclose(twice, 2 * out)
+    assert not jnp.allclose(net.self_attention(2 * x, p, query, key, value), 2 * out)
+
+
+def test_permuting_patches_and_positions_permutes_the_output():
+    x, p, (query, key, value) = layer()
+    order = jax.random.permutation(KEY, 6)
+    for attention in (net.positional_attention, net.self_attention):
+        moved = attention(x[order], p[order], query, key, value)
+        assert jnp.allclose(moved, attention(x, p, query, key, value)[order])
+
+
+def small_sample(samples=37):
+    model = Structured(patches=12, group_size=3, spurious_rate=0.4, dimension=6)
+    world = model.world(KEY)
+    images = model.draw(KEY, world, samples)
+    logits = 0.3 * jax.random.normal(KEY, (12, 12))
+    return world, images, Weights(logits, 0.2 * jax.random.normal(jax.random.fold_in(KEY, 1), (6,)))
+
+
+@pytest.mark.parametrize("shape", [SHAPE, Shape(5, 1e-2, 2.0)])
+def test_block_gradient_is_the_automatic_one_with_the_diagonal_frozen(shape):
+    _, images, weights = small_sample()
+    patches, labels = net.in_blocks(images.patches, images.labels, 10)
+    found = net.risk_gradient(weights, patches, labels, shape)
+    loss, exact = jax.value_and_grad(net.risk_of)(weights, images.patches, images.labels, shape)
+    assert jnp.isclose(found.loss, loss, rtol=1e-12)
+    assert jnp.allclose(found.value, exact.value, rtol=1e-10, atol=1e-14)
+    off = ~jnp.eye(12, dtype=bool)
+    assert jnp.allclose(found.logits, jnp.where(off, exact.logits, 0), rtol=1e-10, atol=1e-14)
+    assert jnp.all(jnp.diag(found.logits) == 0)
+    # softmax does not see a shift of a row
+    assert jnp.allclose(jnp.sum(exact.logits, axis=1), 0, atol=1e-12)
+
+
+def test_block_gradient_is_the_same_alone_and_in_lanes():
+    _, images, weights = small_sample()
+    blocks = net.in_blocks(images.patches, images.labels, 10)
+    alone = net.risk_gradient(weights, *blocks, SHAPE)
+    lanes = jax.vmap(lambda w: net.risk_gradient(w, *blocks, SHAPE))(
+        jax.tree.map(lambda a: jnp.stack([a, 2 * a]), weights)
+    )
+    assert all(jnp.allclose(a, b[0], rtol=1e-12) for a, b in zip(alone, lanes, strict=True))
+
+
+def test_output_with_tied_logits_does_not_change_when_groups_and_slots_are_permuted():
+    """Lemma I.1, second part; and the closed form of the pooled values."""
+    model = Structured(patches=16, spurious_rate=0.4, dimension=6, partition="contiguous")
+    world = model.world(KEY)
+    images = model.draw(KEY, world, 50)
+    logits = net.tied_logits(world.group_of, 2.0, 0.7, -0.1)
+    value = jax.random.normal(KEY, (6,)) * 0.1
+    order = np.argsort(np.asarray(world.group_of), kind="stable").reshape(4, 4)
+    rng = np.random.default_rng(0)
+    moved = np.array([rng.permutation(row) for row in order[rng.permutation(4)]])
+    permuted = images.patches.at[:, order.ravel()].set(images.patches[:, moved.ravel()])
+    before = net.output(Weights(logits, value), images.patches, SHAPE)
+    after = net.output(Weights(logits, value), permuted, SHAPE)
+    assert jnp.max(jnp.abs(before - after)) < 1e-10
+
+    scores = theory.tied_scores(16, 4, 2.0, 0.7, -0.1)
+    u = np.asarray(images.patches @ value)
+    own = np.asarray(net.same_group(world.group_of))
+    group = u @ own.T
+    z = 16 * (
+        scores.self_score * u + scores.same * (group - u) + scores.cross * (u.sum(1, keepdims=True) - group)
+    )
+    assert np.allclose(before, np.sum(z**3 + 1e-3 * z, axis=1))
+
+
+def test_shifted_solution_generalises_with_attention_that_avoids_every_group():
+    """Theorem 3.2 at D=64, C=4, q=0.25."""
+    model = Structured(dimension=2)
+    group_of = model.group_of(KEY)
+    labels, coefficients = model.draw_coefficients(KEY, group_of, 20_000)
+    logits = net.shifted_solution(group_of, 8.0)
+    error = jnp.mean(labels * net.output_of_projections(coefficients, logits, SHAPE) <= 0)
+    assert error <= theory.label_noise(64, 4, 0.25) + 0.003
+    measured = net.association(logits, group_of, 16)
+    assert measured["overlap"] == 0
+    assert measured["exact"] == 0
+
+
+def test_shifted_and_associating_solutions_become_the_same_function():
+    model = Structured(dimension=2)
+    group_of = model.group_of(KEY)
+    _, coefficients = model.draw_coefficients(KEY, group_of, 200)
+    shifted, associating = (
+        net.output_of_projections(coefficients, build(group_of, 40.0), Shape(3, 0.0, 1.0))
+        for build in (net.shifted_solution, net.associating_solution)
+    )
+    means = jax.vmap(lambda row: jax.ops.segment_sum(row, group_of, 16))(coefficients) / 4
+    assert jnp.allclose(shifted, associating, rtol=1e-8, atol=1e-6)
+    assert jnp.allclose(shifted, 4 * 64**3 * jnp.sum(means**3, axis=1), rtol=1e-8, atol=1e-4)
+
+
+def test_no_gram_matrix_avoids_every_group():
+    """The caveat to Theorem 3.2: the longest positional encoding has itself among its most similar ones."""
+    group_of = jnp.arange(16) // 4
+    logits = net.shifted_solution(group_of, 1.0)
+    assert not jnp.allclose(logits, logits.T)
+    for seed in range(20):
+        positions = np.random.default_rng(seed).normal(size=(8, 16))
+        gram = positions.T @ positions
+        row = np.argmax(np.diag(gram))
+        assert row in np.argsort(gram[row])[-4:]
+
+
+def test_association_measures_know_full_no_and_tied_association():
+    group_of = jax.random.permutation(KEY, jnp.arange(36) // 4)
+    full = net.association(net.tied_logits(group_of, 4.0, 1.0, 0.0), group_of, 9)
+    assert [float(full[k]) for k in ("exact", "overlap", "auc", "margin", "row_margin", "off_diagonal")] == [
+        1
+    ] * 6
+    tied = net.association(net.tied_logits(group_of, 4.0, 0.0, 0.0), group_of, 9)
+    assert tied["exact"] == 0
+    assert tied["auc"] == 0.5
+
+
+def test_overlap_of_random_logits_is_at_chance():
+    """`(1 + (C-1)^2 / (D-1)) / C` with the diagonal on top."""
+    group_of = jnp.arange(64) // 4
+    found = [
+        net.association(
+            jnp.where(jnp.eye(64, dtype=bool), 9.0, jax.random.normal(jax.random.fold_in(KEY, i), (64, 64))),
+            group_of,
+            16,
+        )["overlap"]
+        for i in range(30)
+    ]
+    assert abs(np.mean(found) - (1 + 9 / 63) / 4) < 3 * np.std(found) / np.sqrt(30)
+
+
+def test_class_summary_reads_tied_logits():
+    group_of = jax.random.permutation(KEY, jnp.arange(16) // 4)
+    seen = net.class_summary(net.tied_logits(group_of, 9.0, 2.0, -1.0), group_of, 4)
+    assert (seen["same_mean"], seen["cross_mean"], seen["same_std"], seen["cross_max"]) == (2, -1, 0, -1)
+
+
+def test_trainable_encodings_are_the_network_with_their_gram_matrix():
+    _, images, weights = small_sample()
+    positions = jax.random.normal(KEY, (7, 12))
+    found = net.gram_output(positions, weights.value, images.patches, SHAPE)
+    assert jnp.allclose(
+        found, net.output(Weights(positions.T @ positions, weights.value), images.patches, SHAPE)
+    )
+
+
+def test_self_attention_version_depends_on_patches_in_its_scores():
+    _, images, weights = small_sample()
+    positions = jnp.zeros((12, 6))
+    plain = net.self_attention_output(positions, weights.value, images.patches, SHAPE)
+    uniform = net.output(Weights(net.uniform_attention(12), weights.value), images.patches, SHAPE)
+    assert plain.shape == uniform.shape
+    assert not jnp.allclose(plain, uniform)
+
+
+def test_linear_model_sums_over_patches():
+    world, images, _ = small_sample()
+    weights = jnp.broadcast_to(world.feature, (12, 6))
+    assert jnp.allclose(net.linear_model(weights, images.patches), jnp.sum(images.coefficients, axis=1))

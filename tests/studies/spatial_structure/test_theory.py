@@ -1,0 +1,295 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from lemmata.studies.spatial_structure import lemmas, theory
+from lemmata.studies.spatial_structure.data import Structured
+
+KEY = jax.random.key(100)
+sizes = st.sampled_from([(16, 4), (24, 3), (64, 4), (40, 5)])
+rates = st.floats(0.02, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("D", "C", "q", "noise"),
+    [
+        (64, 4, 0.25, 3.6e-3),
+        (64, 4, 0.2, 1.5e-3),
+        (100, 5, 0.25, 5.8e-4),
+        (400, 5, 0.1, 2.5e-5),
+        (256, 8, 0.3, 7.9e-6),
+    ],
+)
+def test_label_noise_has_the_known_values_and_half_of_it_is_lost_for_good(D, C, q, noise):
+    assert theory.label_noise(D, C, q) == pytest.approx(noise, rel=0.02)
+    assert theory.label_noise(D, C, q) <= theory.label_noise_bound(D, C, q)
+    assert theory.bayes_error(D, C, q) == pytest.approx(noise / 2, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("D", "C", "q", "error"),
+    [
+        (64, 4, 0.25, 0.152),
+        (64, 4, 0.4, 0.208),
+        (144, 4, 0.15, 0.192),
+        (400, 5, 0.1, 0.213),
+        (256, 8, 0.3, 0.177),
+    ],
+)
+def test_equal_weight_linear_models_err_as_the_normal_law_and_no_link_helps(D, C, q, error):
+    assert theory.glm_error(D, C, q) == pytest.approx(error, abs=6e-4)
+    assert theory.glm_best_error(D, C, q) == pytest.approx(theory.glm_error(D, C, q), rel=1e-9)
+    assert theory.glm_error_normal(D, C, q) == pytest.approx(error, abs=2e-3)
+
+
+def test_the_executable_regime_is_where_linear_models_err_an_eighth():
+    at_one = theory.spurious_rate_for(0.756, 4096, 8)
+    assert theory.spurious_margin(4096, 8, at_one) == pytest.approx(1)
+    assert theory.glm_error_normal(4096, 8, at_one) == pytest.approx(theory.GLM_FLOOR, abs=1e-3)
+
+
+def test_linear_models_approach_a_coin_flip_as_spurious_features_dominate():
+    errors = [theory.glm_error(1024, 4, q) for q in (0.1, 0.3, 0.9)]
+    assert errors == sorted(errors)
+    assert errors[-1] > 0.42
+
+
+@pytest.mark.parametrize(("m", "bound"), [(256, 0.35), (1024, 0.168), (4096, 0.083)])
+def test_planted_sets_hide_better_the_larger_the_set(m, bound):
+    assert theory.planted_distance_bound(m, 4, 0.25) == pytest.approx(bound, abs=2e-3)
+    assert theory.planted_distance(m, 4, 0.25) <= theory.planted_distance_bound(m, 4, 0.25)
+
+
+def test_planted_signs_differ_at_most_twice_as_much_and_linear_tests_are_best():
+    """Telling planted +1's from planted -1's at unknown places is the linear model's own problem."""
+    signs = theory.planted_signs_distance(64, 4, 0.25)
+    assert signs <= 2 * theory.planted_distance(64, 4, 0.25)
+    assert (1 - signs) / 2 == pytest.approx(theory.glm_error(64, 4, 0.25), rel=1e-9)
+
+
+@given(sizes, st.floats(-1, 5), st.floats(-2, 4), st.floats(-1, 1), st.sampled_from([1.0, 2.5]))
+def test_tied_scores_are_a_row_of_a_softmax(size, beta, gamma, rho, tau):
+    D, C = size
+    scores = theory.tied_scores(D, C, beta, gamma, rho, tau)
+    assert scores.self_score + (C - 1) * scores.same + (D - C) * scores.cross == pytest.approx(1)
+    assert scores.gain == pytest.approx(D * (1 - (D - C) * scores.cross))
+    assert theory.induction_invariants(D, C, scores)["D Xi"] == pytest.approx(D * scores.cross)
+
+
+@settings(max_examples=40, deadline=None)
+@given(sizes, rates, st.floats(0, 4), st.floats(0, 2), st.sampled_from([3, 5]))
+def test_the_rest_of_the_image_helps_the_value_vector(size, q, beta, gamma, p):
+    """Lemma D.6 says the noise part cancels; it is positive wherever there is cross-group attention."""
+    D, C = size
+    signal, rest = theory.drive_moments(D, C, q, p, theory.tied_scores(D, C, beta, gamma))
+    assert signal > 0
+    assert rest > 0
+
+
+def test_drive_moments_have_the_known_values():
+    known = {
+        0: (1.0e3, 1.5e4, 256),
+        2: (4.9e3, 1.9e4, 3.4e3),
+        3: (2.5e4, 4.1e4, 2.2e4),
+        4: (1.25e5, 9.2e4, 1.2e5),
+    }
+    for beta, (signal, rest, leading) in known.items():
+        scores = theory.tied_scores(64, 4, beta)
+        assert theory.drive_moments(64, 4, 0.25, 3, scores) == pytest.approx((signal, rest), rel=0.05)
+        assert 4 * scores.gain**3 == pytest.approx(leading, rel=0.03)
+
+
+def test_first_event_time_has_exponent_p_minus_2_where_the_paper_prints_p_minus_1():
+    for p in (3, 5):
+        corrected = [theory.event1_time(64, 4, 0.25, p, 2.0, 1e-3, a) for a in (1e-4, 1e-3)]
+        printed = [theory.event1_time_printed(4, p, 1e-3, a) for a in (1e-4, 1e-3)]
+        assert np.log10(corrected[1] / corrected[0]) == pytest.approx(-(p - 2))
+        assert np.log10(printed[1] / printed[0]) == pytest.approx(-(p - 1))
+
+
+def test_pooled_sums_over_a_doubly_stochastic_attention_drift_without_the_diagonal():
+    """The mean pull in the linear phase is `D C`: the mean of `sum_i D m_i`, whatever beta is."""
+    for beta in (0.0, 2.0, 4.0):
+        signal, rest = theory.drive_moments(64, 4, 0.25, 1, theory.tied_scores(64, 4, beta))
+        assert signal + rest == pytest.approx(64 * 4)
+        assert signal == pytest.approx(4 * theory.tied_scores(64, 4, beta).gain)
+    assert theory.linear_drift(64, 4, 1e-3, 1e-2) == pytest.approx(1e-2 * 1e-3 * 128)
+
+
+def test_linear_phase_is_over_long_before_its_printed_end():
+    """Quadrature of `dx/ds = D C / 2 + c x^(p-1)`: the cubic part takes over inside the phase called linear."""
+    full = theory.linear_phase_end_full(64, 4, 0.25, 1e-3, 3, 4.0, 1e-4)
+    assert full < 0.1 * theory.linear_phase_end(64, 4, 1e-3, 3, 1e-4)
+    ratio = theory.linear_phase_end_full(64, 4, 0.25, 1e-5, 3, 4.0, 1e-4) / full
+    assert ratio == pytest.approx(10.0, rel=1e-6)
+
+
+@given(sizes, rates)
+def test_event_probabilities_of_pairs_sum_to_one(size, q):
+    assert sum(lemmas.same_pair_events(*size, q).values()) == pytest.approx(1)
+    assert sum(lemmas.cross_pair_events(*size, q).values()) == pytest.approx(1)
+
+
+def test_event_probabilities_are_frequencies():
+    D, C, q, n = 16, 4, 0.4, 40_000
+    model = Structured(patches=D, group_size=C, spurious_rate=q, partition="contiguous")
+    group_of = model.group_of(KEY)
+    labels, coefficients = model.draw_coefficients(KEY, group_of, n)
+    own = np.asarray(coefficients)[:, np.asarray(group_of) == 0]
+    # signal groups are told apart here because a group equal to the label is signal or all-spurious: count both
+    alike = np.mean(np.all(own == np.asarray(labels)[:, None], axis=1))
+    expected = C / D + (1 - C / D) * (q / 2) ** C
+    assert abs(alike - expected) < 3 * np.sqrt(expected / n)
+    zero = np.mean(np.all(own == 0, axis=1))
+    assert abs(zero - lemmas.same_pair_events(D, C, q)["b"]) < 3 * np.sqrt(zero / n)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.floats(1e-3, 0.2),
+    st.floats(0.3, 1.0),
+    st.floats(1e-3, 0.1),
+    st.floats(1, 4),
+    st.sampled_from([2, 3, 4]),
+)
+def test_tensor_power_recursions_arrive_in_time(z0, goal, low, spread, k):
+    """Lemma K.1, on recursions that use any rate between the two bounds."""
+    high = low * spread
+    bound = lemmas.tensor_power_bound(z0, goal, low, high, k)
+    if bound > 2e5:
+        return
+    rng, z, steps = np.random.default_rng(0), z0, 0
+    while z < goal:
+        z, steps = z + rng.uniform(low, high) * z**k, steps + 1
+    assert steps <= bound
+
+
+@pytest.mark.parametrize("extra", [1, 2])
+def test_lemma_k2_is_false_as_printed_for_small_rates_and_true_as_mended(extra):
+    z0, goal, rate, k, A = 0.01, 0.5, 0.02, 2, 0.002
+    z, product = z0, 1.0
+    while z < goal:
+        product *= 1 + A * z ** (k - 1 + extra)
+        z += rate * z**k
+    assert product > lemmas.tensor_power_product_printed(z0, goal, rate, rate, k, extra, A)
+    assert product <= lemmas.tensor_power_product_bound(goal, rate, rate, k, extra, A)
+
+
+@given(st.integers(10, 300), st.floats(0.05, 0.5), st.floats(0.1, 1.0), st.integers(1, 6))
+def test_counts_of_spurious_patches_obey_their_tails(terms, q, eps, k):
+    tail = 1 - binom.cdf(np.ceil((1 + eps) * q * terms - 1e-9) - 1, terms, q)
+    assert tail <= lemmas.spurious_count_tail(terms, q, eps) + 1e-12
+    C = min(terms, 8)
+    assert 1 - binom.cdf(k - 1, C, q) <= lemmas.group_count_tail(C, q, k) + 1e-12
+
+
+@given(st.floats(0.01, 3.0), st.sampled_from([3, 5]))
+def test_lemma_k5_is_true_exactly_in_its_range(a, p):
+    low, middle, high = lemmas.sigmoid_power_sides(np.float64(a), p)
+    inside, outside = lemmas.SIGMOID_POWER_RANGE
+    if inside * 1.01 < a**p < outside * 0.99:
+        assert low <= middle <= high
+    elif a**p < inside * 0.99 or a**p > outside * 1.01:
+        assert not low <= middle <= high
+
+
+@given(st.floats(1e-6, 50))
+def test_sigmoid_is_comparable_to_the_loss(x):
+    low, high = lemmas.SIGMOID_OVER_LOSS
+    assert low - 1e-12 <= lemmas.sigmoid_over_loss(np.float64(x)) <= high + 1e-12
+    assert low >= 0.7213
+
+
+@given(st.floats(1e-6, 1e3), st.floats(1e-6, 1e3))
+def test_lemma_k7(x, y):
+    left, right = lemmas.log_product_sides(np.float64(x), np.float64(y))
+    assert left <= right * (1 + 1e-12)
+
+
+vectors = st.lists(st.floats(-3, 3), min_size=5, max_size=5).map(np.array)
+
+
+@given(vectors, vectors, st.sampled_from([3, 5]))
+def test_sigmoid_of_powers_is_lipschitz_where_no_power_is_very_negative(x, y, p):
+    floor = -((1 / 5) ** (1 / p))
+    left, right = lemmas.sigmoid_lipschitz_sides(np.maximum(x, floor), np.maximum(y, floor), p)
+    assert left <= right + 1e-12
+
+
+@given(vectors, vectors, vectors)
+def test_softmax_and_pooled_powers_are_lipschitz_in_the_logits(a, b, c):
+    left, right = lemmas.softmax_lipschitz_sides(a, b)
+    assert np.all(left <= right + 1e-12)
+    for sign in (1, -1):
+        gap, bound = lemmas.pooled_lipschitz_sides(a, b, sign * np.abs(c), 3)
+        assert gap <= bound + 1e-9 * (1 + bound)
+
+
+def test_lemma_e16_fails_when_signs_differ():
+    a, b, c = np.zeros(5), np.array([0.1, 0, 0, 0, 0]), np.array([1.0, -0.25, -0.25, -0.25, -0.25])
+    gap, bound = lemmas.pooled_lipschitz_sides(a, b, c, 3)
+    assert gap > bound
+
+
+def test_only_the_signal_event_matters_when_the_diagonal_dominates():
+    """The key step of Lemma G.1: order times probability is largest when the pair is in the signal group."""
+    D, C, q = 4096, 8, 0.01
+    scores = theory.tied_scores(D, C, 7.0)
+    orders = lemmas.same_pair_orders(D, C, 3, 0.01, scores, budget=C + q * D)
+    chance = lemmas.same_pair_events(D, C, q)
+    share = {"a": orders["a"] * chance["a"], "b": orders["b"] * chance["b"], "d": orders["d"] * chance["d"]}
+    share["c"] = orders["c"] * sum(chance[f"c{k}"] for k in range(1, C))
+    assert share.pop("a") > max(share.values())
+    cross = lemmas.cross_pair_orders(D, C, 3, 0.01, scores, budget=C + q * D)
+    assert cross["b"] == max(cross.values())
+
+
+def test_printed_and_corrected_times_of_the_second_event():
+    """The corrected form grows with D, the printed one does not know D."""
+    slow, fast = (theory.event2_duration(D, 4, 3, 1e-3, 0.03, 10.0) for D in (256, 64))
+    assert slow == pytest.approx(4 * fast)
+    assert theory.event2_duration_printed(3, 1e-3, 2.0, 25.0) > 0
+    assert theory.event2_duration_display(4, 3, 1e-3, 2.0, 25.0) > theory.event2_duration_printed(
+        3, 1e-3, 2.0, 25.0
+    )
+
+
+def test_bounds_on_rho_are_ordered_as_small_and_the_three_versions_differ():
+    scores = theory.tied_scores(64, 4, 2.0, 1.0)
+    found = [
+        theory.cross_growth_lemma43(64, 3, 0.05, scores),
+        theory.cross_growth_bound(64, 4, 32, 0.25, 3, 0.05, scores, 25.0),
+        theory.cross_growth_corollary(64, 3, 0.05, scores, 25.0),
+    ]
+    assert len({round(np.log10(x), 3) for x in found}) == 3
+    assert all(x > 0 for x in found)
+
+
+def test_one_step_of_transfer_points_as_well_as_the_known_values():
+    known = {(64, 4): 0.67, (64, 8): 0.78, (64, 16): 0.89, (64, 64): 0.97, (256, 16): 0.67, (256, 64): 0.89}
+    for (D, samples), cosine in known.items():
+        assert theory.one_step_cosine(D, 4, samples) == pytest.approx(cosine, abs=0.045)
+    snr = theory.transfer_snr(64, 4, 4096, 0.9, theory.tied_scores(64, 4, 2.0, 3.5))
+    assert snr > 3
+
+
+def test_error_floor_without_association_decays_with_seen_groups_and_survives_at_large_D():
+    floors = theory.unassociated_error_floor(1024, 4, 0.25, np.array([0, 64, 1024]))
+    assert floors[0] == pytest.approx(0.40, abs=0.01)
+    assert floors[0] > floors[1] > floors[2]
+
+
+def test_activation_is_a_power_where_lemma_d7_says_so():
+    z = np.geomspace(theory.linear_part_negligible_from(1e-3, 3), 10, 50)
+    ratio = (3 * z**2 + 1e-3) / (3 * z**2)
+    assert np.all((ratio >= 1) & (ratio <= 1.5))
+
+
+def test_loss_bounds_error_with_the_factor_log_2():
+    margin = jnp.linspace(-5, 5, 101)
+    loss = np.logaddexp(0, -np.asarray(margin))
+    assert np.all((np.asarray(margin) <= 0) <= np.asarray(theory.error_from_loss(loss)) + 1e-12)
