@@ -1,5 +1,5 @@
-"""Majority-vote tokens: every token is a noisy copy of a pattern, and the label is the discriminative pattern that
-occurs more often. Ground truth (pattern, role, noise of every token) comes with every sample."""
+"""Majority-vote tokens: every token is a noisy copy of a pattern, and the label is the discriminative pattern
+that occurs more often. Ground truth (pattern, role, noise of every token) comes with every sample."""
 
 import math
 from collections.abc import Callable
@@ -21,9 +21,10 @@ ZERO = -1
 class Sample(NamedTuple):
     """One sample, or many with a leading dimension.
 
-    `label` is (y,) with y = ±1, or two signs for four classes. `pattern[l]` is j-1 for a noisy copy of mu_j, or ZERO.
-    `relevant` and `confusion` mark S_* and S_#; `noise` is the distance of a token from its pattern; `noisy` marks the
-    tokens drawn with the large noise scale. `kept` is how often a token counts: 1, 0 when sparsified away.
+    `label` is (y,) with y = ±1, or two signs for four classes. `pattern[l]` is j-1 for a noisy copy of mu_j,
+    or ZERO. `relevant` and `confusion` mark S_* and S_#; `noise` is the distance of a token from its pattern;
+    `noisy` marks the tokens drawn with the large noise scale. `kept` is how often a token counts: 1, 0 when
+    sparsified away.
     """
 
     tokens: Float[Array, "*n tokens dim"]
@@ -39,12 +40,13 @@ class Sample(NamedTuple):
 class TokenData(eqx.Module):
     """The data model. Fractions are of the whole pool of `tokens`, before sparsification.
 
-    - `relevant_fraction`, `confusion_fraction`, `nondiscriminative_fraction`: alpha_*, alpha_#, alpha_nd (None: the rest).
+    - `relevant_fraction`, `confusion_fraction`, `nondiscriminative_fraction`: alpha_*, alpha_#, alpha_nd
+      (None: the rest).
     - `noise_std` is c_0 of the Gaussian laws; `noise_radius` is tau of the bounded ones.
     - `noisy_fraction` of the tokens has Gaussian noise of scale `noisy_std` instead.
-    - `background`: "even" spreads the non-discriminative tokens over mu_3..mu_M. The spurious kinds fill them all with
-      mu_3 with probability `background_rate` if y = +1 and 1 - `background_rate` if y = -1, and else leave them empty
-      ("spurious_zero") or fill them with mu_4 ("spurious_fourth").
+    - `background`: "even" spreads the non-discriminative tokens over mu_3..mu_M. The spurious kinds fill them
+      all with mu_3 with probability `background_rate` if y = +1 and 1 - `background_rate` if y = -1, and else
+      leave them empty ("spurious_zero") or fill them with mu_4 ("spurious_fourth").
     - `removal` says which tokens sparsification takes away first, `removed_fraction` how many of the pool.
     - `set_size` members per pattern, at most `set_spread` apart, make the patterns set-valued.
     """
@@ -89,7 +91,8 @@ class TokenData(eqx.Module):
         return 1 - self.relevant_fraction - self.confusion_fraction
 
     def draw_patterns(self, key: Key, dtype: jnp.dtype) -> Float[Array, "pattern member dim"]:
-        """Orthonormal patterns in random directions; the members of a set lie on an arc orthogonal to all other sets."""
+        """Orthonormal patterns in random directions; the members of a set lie on an arc orthogonal to all
+        other sets."""
         frame = jnp.linalg.qr(flat(jax.random.normal, key, (self.dim, self.dim), dtype))[0].T
         centre = frame[: self.patterns, None]
         if self.set_size == 1:
@@ -100,10 +103,13 @@ class TokenData(eqx.Module):
         return jnp.cos(angle) * centre + jnp.sin(angle) * side
 
     def draw(self, key: Key, patterns: Float[Array, "p s d"], count: int, test: bool = False) -> Sample:
-        """`count` samples. Sample n has its own key, so that the number of samples does not change the first ones."""
+        """`count` samples. Sample n has its own key, so that the number of samples does not change the first
+        ones."""
         return jax.vmap(lambda index: self.sample(key, patterns, index, test))(jnp.arange(count))
 
-    def sample(self, key: Key, patterns: Float[Array, "p s d"], index: Int[Array, ""], test: bool = False) -> Sample:
+    def sample(
+        self, key: Key, patterns: Float[Array, "p s d"], index: Int[Array, ""], test: bool = False
+    ) -> Sample:
         """Sample number `index` of the sequence that belongs to `key`."""
         own = jax.random.fold_in(key, index)
         dtype = patterns.dtype
@@ -123,10 +129,13 @@ class TokenData(eqx.Module):
             tokens = tokens / jnp.linalg.norm(tokens, axis=-1, keepdims=True)
         noise = jnp.linalg.norm(tokens - clean, axis=-1)
         kept = self._kept(chance[5], relevant, confusion, noise).astype(dtype)
-        return Sample(tokens, self._label(kind).astype(dtype), pattern, relevant, confusion, noise, noisy, kept)
+        return Sample(
+            tokens, self._label(kind).astype(dtype), pattern, relevant, confusion, noise, noisy, kept
+        )
 
     def _kind(self, chance: Array, index: Array) -> tuple[Array, Array]:
-        """Which discriminative pattern has the majority, and the turn of the sample among those of its kind."""
+        """Which discriminative pattern has the majority, and the turn of the sample among those of its
+        kind."""
         if self.balance == "exact":
             return index % self.classes, index // self.classes
         return jnp.floor(chance * self.classes).astype(index.dtype), index
@@ -148,7 +157,9 @@ class TokenData(eqx.Module):
             many, few = jnp.maximum(first, second) + tie, jnp.maximum(jnp.minimum(first, second) - tie, 0)
         return place < many, (place >= many) & (place < many + few)
 
-    def _patterns(self, chance: Array, kind: Array, turn: Array, relevant: Array, confusion: Array, test: bool) -> Array:
+    def _patterns(
+        self, chance: Array, kind: Array, turn: Array, relevant: Array, confusion: Array, test: bool
+    ) -> Array:
         ordinal = jnp.arange(self.tokens)
         others = self.classes - 1
         rival = (kind + 1 + (ordinal + turn) % others) % self.classes
@@ -167,7 +178,8 @@ class TokenData(eqx.Module):
         if self.noise == "gaussian":
             quiet = self.noise_std * normal
         elif self.noise == "truncated_gaussian":
-            # Each coordinate is cut where the corner of the cube touches the ball, so that the norm is at most tau.
+            # Each coordinate is cut where the corner of the cube touches the ball, so that the norm is at
+            # most tau.
             edge = self.noise_radius / math.sqrt(self.dim) / self.noise_std
             quiet = self.noise_std * _truncated(normal, edge)
         elif self.noise == "uniform_ball":
@@ -207,8 +219,8 @@ def token_count(mean: float | Array, turn: Array | int, rounding: str) -> Array:
 def collapse(sample: Sample, patterns: Float[Array, "p s d"]) -> Sample:
     """The sample as one token per pattern that counts as often as the pattern occurs.
 
-    Without token noise and with shared output weights this is the same network output at a cost that does not grow
-    with the number of tokens.
+    Without token noise and with shared output weights this is the same network output at a cost that does not
+    grow with the number of tokens.
     """
     index = jnp.arange(patterns.shape[0])
     here = (sample.pattern[None, :] == index[:, None]).astype(sample.kept.dtype)
@@ -229,7 +241,8 @@ def collapse(sample: Sample, patterns: Float[Array, "p s d"]) -> Sample:
 
 
 class Separation(NamedTuple):
-    """How well the tokens of some samples keep their patterns apart (Assumption 3 of the paper, as a diagnostic)."""
+    """How well the tokens of some samples keep their patterns apart (Assumption 3 of the paper, as a
+    diagnostic)."""
 
     cross_inner_max: Array
     same_inner_min: Array
@@ -238,7 +251,8 @@ class Separation(NamedTuple):
 
 
 def separation(data: TokenData, sample: Sample) -> Separation:
-    """lambda (the largest inner product of tokens of different patterns), the smallest of equal patterns, and tau."""
+    """lambda (the largest inner product of tokens of different patterns), the smallest of equal patterns, and
+    tau."""
     tokens, pattern = sample.tokens.reshape(-1, data.dim), sample.pattern.reshape(-1)
     inner = tokens @ tokens.T
     same = pattern[:, None] == pattern[None, :]
@@ -253,14 +267,17 @@ def separation(data: TokenData, sample: Sample) -> Separation:
 
 
 def flat(draw: Callable[..., Array], key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
-    """Random numbers drawn in one row and then shaped: XLA takes ten times longer to compile the shaped draw."""
+    """Random numbers drawn in one row and then shaped: XLA takes ten times longer to compile the shaped
+    draw."""
     return draw(key, (math.prod(shape),), dtype).reshape(shape)
 
 
 def _ranks(values: Float[Array, " n"]) -> Int[Array, " n"]:
     """The place of every value in increasing order, ties in the order of their index."""
     place = jnp.arange(values.shape[0])
-    before = (values[None, :] < values[:, None]) | ((values[None, :] == values[:, None]) & (place[None] < place[:, None]))
+    before = (values[None, :] < values[:, None]) | (
+        (values[None, :] == values[:, None]) & (place[None] < place[:, None])
+    )
     return jnp.sum(before, axis=1)
 
 
@@ -271,11 +288,12 @@ def _truncated(normal: Array, edge: Array | float) -> Array:
 
 
 def _ball_radius(normal: Array, dim: int) -> Array:
-    """The radius of a uniform point of the unit ball, from the length of a normal vector: P(r <= R) = R^dim."""
+    """The radius of a uniform point of the unit ball, from the length of a normal vector: P(r <= R) =
+    R^dim."""
     return jax.scipy.special.gammainc(dim / 2, jnp.sum(normal**2, axis=-1, keepdims=True) / 2) ** (1 / dim)
 
 
-# Bad input -------------------------------------------------------------------------------------------------------------
+# Bad input --------------------------------------------------------------------------------------------------
 
 
 def _check_sizes(data: TokenData) -> None:
@@ -283,7 +301,7 @@ def _check_sizes(data: TokenData) -> None:
     require(data.tokens >= 1, f"a sample needs at least one token, not {data.tokens}.")
     require(
         data.patterns <= data.dim,
-        f"{data.patterns} orthonormal patterns do not fit into {data.dim} dimensions; use at most {data.dim}.",
+        f"{data.patterns} orthonormal patterns do not fit into {data.dim} dimensions; use at most that many.",
     )
     require(
         data.patterns > data.classes,
@@ -293,7 +311,7 @@ def _check_sizes(data: TokenData) -> None:
     require(data.set_size >= 1, f"a set of patterns needs at least one member, not {data.set_size}.")
     require(
         data.set_size == 1 or 2 * data.patterns <= data.dim,
-        f"set-valued patterns need two dimensions per set: {data.patterns} sets do not fit into {data.dim} dimensions.",
+        f"set-valued patterns need two dimensions per set: {data.patterns} sets do not fit into {data.dim}.",
     )
     require(
         data.background != "spurious_fourth" or data.patterns >= data.classes + 2,
@@ -311,24 +329,29 @@ def _check_fractions(data: TokenData) -> None:
     )
     require(
         nd is None or abs(many + few + nd - 1) < 1e-6,
-        f"the fractions {many:g} (relevant), {few:g} (confusion) and {nd} (non-discriminative) do not sum to one.",
+        f"the fractions {many:g} (relevant), {few:g} (confusion) and {nd} (rest) do not sum to one.",
     )
-    require(many > few, f"the majority vote needs relevant_fraction > confusion_fraction, not {many:g} and {few:g}.")
+    require(
+        many > few,
+        f"the majority vote needs relevant_fraction > confusion_fraction, not {many:g} and {few:g}.",
+    )
     if data.fraction_mode == "exact":
         turns = np.arange(64)
         mean = many * data.tokens, few * data.tokens
         counts = [np.broadcast_to(_counts(m, turns, data.rounding), turns.shape) for m in mean]
         names = ("relevant", "confusion", "non-discriminative")
         wanted = (many, few, 1 - many - few)
-        for name, fraction, count in zip(names, wanted, (*counts, data.tokens - counts[0] - counts[1]), strict=True):
+        for name, fraction, count in zip(
+            names, wanted, (*counts, data.tokens - counts[0] - counts[1]), strict=True
+        ):
             require(
                 fraction < 1e-9 or count.min() >= 1,
-                f"a {name} fraction of {fraction:g} of {data.tokens} tokens is {fraction * data.tokens:g} tokens, which "
-                f"rounds to none in some samples; use more tokens or another fraction.",
+                f"a {name} fraction of {fraction:g} of {data.tokens} tokens is {fraction * data.tokens:g} tokens, "
+                f"which rounds to none in some samples; use more tokens or another fraction.",
             )
         require(
             bool(np.all(counts[0] > counts[1])),
-            f"with {data.tokens} tokens the fractions {many:g} and {few:g} round to a tie of the vote in some samples.",
+            f"with {data.tokens} tokens the fractions {many:g} and {few:g} round to a tie in some samples.",
         )
     require(
         0 <= data.removed_fraction < 1, f"removed_fraction must lie in [0, 1), not {data.removed_fraction}."
@@ -336,7 +359,7 @@ def _check_fractions(data: TokenData) -> None:
     room = {"irrelevant": 1 - many, "background": 1 - many - few}.get(data.removal, 1)
     require(
         data.removed_fraction <= room + 1e-9,
-        f"removed_fraction {data.removed_fraction:g} is more than the {room:g} of the tokens that are {data.removal}.",
+        f"removed_fraction {data.removed_fraction:g} is more than the {room:g} of tokens that are {data.removal}.",
     )
 
 
@@ -348,8 +371,11 @@ def _check_noise(data: TokenData) -> None:
     require(data.noise_std >= 0, f"noise_std must not be negative, not {data.noise_std}.")
     require(data.noise_radius >= 0, f"noise_radius must not be negative, not {data.noise_radius}.")
     require(
-        data.noise != "truncated_gaussian" or data.noise_std > 0, "a truncated Gaussian needs a positive noise_std."
+        data.noise != "truncated_gaussian" or data.noise_std > 0,
+        "a truncated Gaussian needs a positive noise_std.",
     )
     require(0 <= data.noisy_fraction <= 1, f"noisy_fraction must lie in [0, 1], not {data.noisy_fraction}.")
-    require(0 <= data.background_rate <= 1, f"background_rate must lie in [0, 1], not {data.background_rate}.")
+    require(
+        0 <= data.background_rate <= 1, f"background_rate must lie in [0, 1], not {data.background_rate}."
+    )
     require(0 < data.set_spread < 2, f"set_spread must lie in (0, 2), not {data.set_spread}.")

@@ -1,6 +1,8 @@
-"""The shallow vision transformer: softmax self-attention, a ReLU perceptron on every attended token, a frozen vote.
+"""The shallow vision transformer: softmax self-attention, a ReLU perceptron on every attended token, a frozen
+vote.
 
-$$F(X) = \\frac{1}{|S|} \\sum_{l \\in S} a_{(l)}^\\top \\mathrm{ReLU}(W_O W_V X\\, \\mathrm{softmax}(X^\\top W_K^\\top W_Q x_l))$$
+$$F(X) = \\frac{1}{|S|} \\sum_{l \\in S} a_{(l)}^\\top \\mathrm{ReLU}(W_O W_V X\\, \\mathrm{softmax}(X^\\top
+W_K^\\top W_Q x_l))$$
 
 With tokens as rows, `tokens[l]` is x_l; `hidden` is W_O transposed, so that neurons are contiguous in memory.
 """
@@ -10,6 +12,7 @@ from typing import Literal, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from lemmata.errors import require
@@ -18,7 +21,8 @@ from lemmata.trial import Key, fixed
 
 
 class Weights(NamedTuple):
-    """What training moves: W_Q, W_K, W_V of every head, and W_O (transposed, heads stacked along `features`)."""
+    """What training moves: W_Q, W_K, W_V of every head, and W_O (transposed, heads stacked along
+    `features`)."""
 
     query: Float[Array, "head key dim"]
     key: Float[Array, "head key dim"]
@@ -27,18 +31,22 @@ class Weights(NamedTuple):
 
 
 Votes = Float[Array, "place neuron outputs"]
-"""The frozen output weights a_(l), ±1/sqrt(m): one row per token position, or a single row when they are shared."""
+"""The frozen output weights a_(l), ±1/sqrt(m): one row per token position, or a single row when they are
+shared."""
 
 
 class Network(eqx.Module):
     """The network and its initial model.
 
     - `value_error`, `key_query_error`, `hidden_std`: sigma, delta, xi.
-    - `initial`: how the error is made. "perturbed" turns every pattern's image by a random vector of that length;
-      "shrink" scales by one minus the error; "amplified_complement" blows up token noise outside the span of the
-      patterns to that length; "literal" and "literal_sqrt" are the printed scalings delta^2/c_0^2 and delta/c_0.
-    - `attention`: "trained"; "frozen" at its initial weights (the paper's convolutional baseline); "uniform" (logits 0).
-    - `sparsify`: removed tokens are left out of the softmax and the mean ("drop") or set to the zero vector ("zero").
+    - `initial`: how the error is made. "perturbed" turns every pattern's image by a random vector of that
+      length; "shrink" scales by one minus the error; "amplified_complement" blows up token noise outside the
+      span of the patterns to that length; "literal" and "literal_sqrt" are the printed scalings delta^2/c_0^2
+      and delta/c_0.
+    - `attention`: "trained"; "frozen" at its initial weights (the paper's convolutional baseline); "uniform"
+      (logits 0).
+    - `sparsify`: removed tokens are left out of the softmax and the mean ("drop") or set to the zero vector
+      ("zero").
     """
 
     value_error: float = 0.1
@@ -61,12 +69,15 @@ class Network(eqx.Module):
         require(self.neurons >= 1, f"the perceptron needs at least one neuron, not {self.neurons}.")
         require(self.heads >= 1, f"the network needs at least one head, not {self.heads}.")
         require(self.value_error >= 0, f"value_error must not be negative, not {self.value_error}.")
-        require(self.key_query_error >= 0, f"key_query_error must not be negative, not {self.key_query_error}.")
+        require(
+            self.key_query_error >= 0, f"key_query_error must not be negative, not {self.key_query_error}."
+        )
 
-    # The forward pass --------------------------------------------------------------------------------------------------
+    # The forward pass ---------------------------------------------------------------------------------------
 
     def attend(self, weights: Weights, sample: Sample) -> Float[Array, "head tokens tokens"]:
-        """The attention maps: entry [h, l, s] is how much token l attends to token s in head h; rows sum to one."""
+        """The attention maps: entry [h, l, s] is how much token l attends to token s in head h; rows sum to
+        one."""
         tokens, kept = self._seen(sample)
         return jnp.stack([self._map(weights, tokens, kept, head) for head in range(self.heads)])
 
@@ -74,7 +85,8 @@ class Network(eqx.Module):
         """What the perceptron sees of every token: c_l, the attended values of all heads side by side."""
         tokens, kept = self._seen(sample)
         heads = [
-            self._map(weights, tokens, kept, head) @ (tokens @ weights.value[head].T) for head in range(self.heads)
+            self._map(weights, tokens, kept, head) @ (tokens @ weights.value[head].T)
+            for head in range(self.heads)
         ]
         attended = heads[0] if self.heads == 1 else jnp.concatenate(heads, axis=-1)
         return attended + tokens if self.skip else attended
@@ -89,7 +101,9 @@ class Network(eqx.Module):
         """F(X), one number per output."""
         return jnp.stack([self.output(weights, votes[..., k], sample) for k in range(votes.shape[-1])])
 
-    def output(self, weights: Weights, vote: Float[Array, "place neuron"], sample: Sample) -> Float[Array, ""]:
+    def output(
+        self, weights: Weights, vote: Float[Array, "place neuron"], sample: Sample
+    ) -> Float[Array, ""]:
         """The mean over kept tokens of a_(l) . ReLU(W_O c_l)."""
         kept = self._seen(sample)[1]
         per_token = perceptron(self.features(weights, sample), weights.hidden, vote)
@@ -109,39 +123,48 @@ class Network(eqx.Module):
             logits = jnp.zeros_like(logits)
         return jax.nn.softmax(logits + jnp.log(kept), axis=-1)
 
-    # The initial model -------------------------------------------------------------------------------------------------
+    # The initial model --------------------------------------------------------------------------------------
 
     def start(self, key: Key, data: TokenData, patterns: Float[Array, "p s d"]) -> tuple[Weights, Votes]:
         """The initial weights and the frozen votes."""
         check_shapes(self, data)
-        dtype = patterns.dtype
-        keys = jax.random.split(key, 2 + self.heads)
-        heads = [self._head(k, data, patterns[:, 0]) for k in keys[2:]]
+        dtype, dim, count = patterns.dtype, data.dim, data.patterns
+        rows, columns = self.value_dim or dim, self.key_dim or dim
+        shapes = [(rows * self.heads, self.neurons)]
+        shapes += self.heads * [(rows, rows), (count, columns), (count, columns), (count, rows)]
+        # One draw for all: every call of the generator costs a fraction of a second of compilation.
+        normal = jax.random.normal(key, (sum(a * b for a, b in shapes),), dtype)
+        hidden, *rest = _cut(normal, shapes)
+        heads = [self._head(*rest[4 * h : 4 * h + 4], data, patterns[:, 0]) for h in range(self.heads)]
         query, key_weights, value = (jnp.stack(part) for part in zip(*heads, strict=True))
-        features = self.heads * value.shape[1]
-        hidden = self.hidden_std * flat(jax.random.normal, keys[0], (features, self.neurons), dtype)
         places = data.tokens if self.output_weights == "per_token" else 1
-        signs = flat(jax.random.rademacher, keys[1], (places, self.neurons, data.outputs), dtype)
-        return Weights(query, key_weights, value, hidden), signs / jnp.sqrt(jnp.asarray(self.neurons, dtype))
+        signs = flat(
+            jax.random.rademacher, jax.random.fold_in(key, 1), (places, self.neurons, data.outputs), dtype
+        )
+        votes = signs / jnp.sqrt(jnp.asarray(self.neurons, dtype))
+        return Weights(query, key_weights, value, self.hidden_std * hidden), votes
 
-    def _head(self, key: Key, data: TokenData, base: Float[Array, "p d"]) -> tuple[Array, Array, Array]:
-        """W_Q, W_K, W_V of one head. Keys and queries start in the frame of the tokens (q_j = r_j = mu_j), which is no
-        loss: a common rotation of both changes nothing. Values start in a random frame U (p_j = U mu_j)."""
-        turn, query, key_key, value = jax.random.split(key, 4)
+    def _head(
+        self, turn: Array, query: Array, key: Array, value: Array, data: TokenData, base: Float[Array, "p d"]
+    ) -> tuple[Array, Array, Array]:
+        """W_Q, W_K, W_V of one head, from normal numbers. Keys and queries start in the frame of the tokens
+        (q_j = r_j = mu_j), which is no loss: a common rotation of both changes nothing. Values start in a
+        random frame U (p_j = U mu_j)."""
         dtype, dim = base.dtype, data.dim
         eye = jnp.eye(self.key_dim or dim, dim, dtype=dtype)
-        rows = self.value_dim or dim
-        frame = jnp.linalg.qr(flat(jax.random.normal, turn, (rows, rows), dtype))[0][:, :dim]
+        frame = jnp.linalg.qr(turn)[0][:, :dim]
         sigma, delta = self.value_error, self.key_query_error
         if self.initial == "perturbed":
-            made = eye + delta * _push(query, eye, base), eye + delta * _push(key_key, eye, base)
-            made = (*made, frame + sigma * _push(value, frame, base))
+            made = eye + delta * _push(query, base), eye + delta * _push(key, base)
+            made = (*made, frame + sigma * _push(value, base))
         elif self.initial == "shrink":
             made = (1 - delta) * eye, (1 - delta) * eye, (1 - sigma) * frame
         elif self.initial == "amplified_complement":
             inside = base.T @ base
             per_noise = data.noise_std * jnp.sqrt(jnp.asarray(dim - base.shape[0], dtype))
-            stretch = [inside + error / per_noise * (jnp.eye(dim, dtype=dtype) - inside) for error in (delta, sigma)]
+            stretch = [
+                inside + error / per_noise * (jnp.eye(dim, dtype=dtype) - inside) for error in (delta, sigma)
+            ]
             made = eye @ stretch[0], eye @ stretch[0], frame @ stretch[1]
         else:
             power = 2 if self.initial == "literal" else 1
@@ -150,13 +173,22 @@ class Network(eqx.Module):
         if self.unit_spectral:
             made = tuple(w / jnp.maximum(1, jnp.linalg.norm(w, 2)) for w in made)
         query_weights, key_weights, value_weights = made
-        return query_weights, key_weights, value_weights - eye if self.skip else value_weights
+        return (
+            query_weights,
+            key_weights,
+            value_weights - jnp.eye(dim, dtype=dtype) if self.skip else value_weights,
+        )
 
 
-def _push(key: Key, like: Array, base: Float[Array, "p d"]) -> Array:
-    """A matrix that sends every pattern to a random unit vector, and everything orthogonal to the patterns to zero."""
-    aim = flat(jax.random.normal, key, (base.shape[0], like.shape[0]), base.dtype)
+def _push(aim: Float[Array, "p out"], base: Float[Array, "p d"]) -> Array:
+    """A matrix that sends pattern j to the unit vector along `aim[j]`, and what is orthogonal to all patterns
+    to zero."""
     return (aim / jnp.linalg.norm(aim, axis=-1, keepdims=True)).T @ base
+
+
+def _cut(row: Float[Array, " n"], shapes: list[tuple[int, int]]) -> list[Array]:
+    ends = np.cumsum([a * b for a, b in shapes])[:-1]
+    return [part.reshape(shape) for part, shape in zip(jnp.split(row, ends), shapes, strict=True)]
 
 
 def check_shapes(network: Network, data: TokenData) -> None:
@@ -165,7 +197,7 @@ def check_shapes(network: Network, data: TokenData) -> None:
         size = getattr(network, name)
         require(
             size is None or size >= data.dim,
-            f"{name} {size} is smaller than the token dimension {data.dim}: the initial weights must keep lengths.",
+            f"{name} {size} is smaller than the token dimension {data.dim}; the initial weights keep lengths.",
         )
     require(
         not network.skip or (network.heads == 1 and network.value_dim in (None, data.dim)),
@@ -181,7 +213,7 @@ def check_shapes(network: Network, data: TokenData) -> None:
     )
 
 
-# The perceptron --------------------------------------------------------------------------------------------------------
+# The perceptron ---------------------------------------------------------------------------------------------
 
 
 @jax.custom_vjp
@@ -192,14 +224,16 @@ def perceptron(
 ) -> Float[Array, " tokens"]:
     """a_(l) . ReLU(W_O c_l) for every token l.
 
-    With the open gates g_l = a_(l) * 1[W_O c_l > 0] and u_l = W_O^T g_l, the output is u_l . c_l, its gradient in c_l is
-    u_l, and in W_O is g_l c_l^T. So one token-by-neuron array, made once, serves the value and both gradients; automatic
-    differentiation of the ReLU makes three, and they leave the cache.
+    With the open gates g_l = a_(l) * 1[W_O c_l > 0] and u_l = W_O^T g_l, the output is u_l . c_l, its
+    gradient in c_l is u_l, and in W_O is g_l c_l^T. So one token-by-neuron array, made once, serves the value
+    and both gradients; automatic differentiation of the ReLU makes three, and they leave the cache.
     """
     return _perceptron_forward(features, hidden, vote)[0]
 
 
-def _perceptron_forward(features: Array, hidden: Array, vote: Array) -> tuple[Array, tuple[Array, Array, Array]]:
+def _perceptron_forward(
+    features: Array, hidden: Array, vote: Array
+) -> tuple[Array, tuple[Array, Array, Array]]:
     gates = jnp.where(features @ hidden > 0, vote, 0)
     pull = gates @ hidden.T
     return jnp.sum(pull * features, axis=-1), (gates, pull, features)
@@ -214,7 +248,7 @@ def _perceptron_backward(saved: tuple[Array, Array, Array], cotangent: Array) ->
 perceptron.defvjp(_perceptron_forward, _perceptron_backward)
 
 
-# Assumption 1 ----------------------------------------------------------------------------------------------------------
+# Assumption 1 -----------------------------------------------------------------------------------------------
 
 
 class InitialErrors(NamedTuple):
@@ -230,9 +264,9 @@ def initial_errors(
 ) -> InitialErrors:
     """sigma and delta of Assumption 1 for given weights, as the worst over patterns and heads.
 
-    The orthonormal systems are polar factors (the closest orthonormal systems in the Frobenius norm); the key and query
-    systems share their discriminative vectors (q_1 = r_1, q_2 = r_2) exactly, so the errors are certificates: with
-    these systems the assumption holds at the reported size.
+    The orthonormal systems are polar factors (the closest orthonormal systems in the Frobenius norm); the key
+    and query systems share their discriminative vectors (q_1 = r_1, q_2 = r_2) exactly, so the errors are
+    certificates: with these systems the assumption holds at the reported size.
     """
     base = patterns[:, 0]
 
@@ -254,7 +288,8 @@ def _polar(columns: Array) -> Array:
 
 
 def _complete(shared: Array, columns: Array) -> Array:
-    """The shared orthonormal columns, then the orthonormal columns closest to the rest in their complement."""
+    """The shared orthonormal columns, then the orthonormal columns closest to the rest in their
+    complement."""
     rest = columns[:, shared.shape[1] :]
     return jnp.concatenate([shared, _polar(rest - shared @ (shared.T @ rest))], axis=1)
 

@@ -1,4 +1,5 @@
-"""One training of the shallow vision transformer by mini-batch stochastic gradient descent on the hinge loss."""
+"""One training of the shallow vision transformer by mini-batch stochastic gradient descent on the hinge
+loss."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -29,9 +30,9 @@ PROBED = 48
 class SGD(eqx.Module):
     """How the training goes.
 
-    "epochs" walks through the training set again and again in fresh random orders; "single_pass" uses every sample
-    once and ends. A training on the hinge loss stops at the first step at which all training samples have hinge loss
-    zero; the "linear" loss -yF (what the proofs differentiate) never stops before the cap.
+    "epochs" walks through the training set again and again in fresh random orders; "single_pass" uses every
+    sample once and ends. A training on the hinge loss stops at the first step at which all training samples
+    have hinge loss zero; the "linear" loss -yF (what the proofs differentiate) never stops before the cap.
     """
 
     learning_rate: float = 1.0
@@ -48,7 +49,8 @@ class SGD(eqx.Module):
 
 
 class State(NamedTuple):
-    """`suspect` is the training sample that last had a positive hinge loss: the first to look at for the stop rule."""
+    """`suspect` is the training sample that last had a positive hinge loss: the first to look at for the stop
+    rule."""
 
     data: Sample
     patterns: Float[Array, "pattern member dim"]
@@ -67,9 +69,10 @@ class State(NamedTuple):
 class ViTTraining(Descending):
     """Data model, network and descent.
 
-    `simulator`: "tokens" carries every token; "patterns" carries one weighted token per pattern, which is the same
-    training when there is no token noise and the output weights are shared. `probes` says what is looked at on the way
-    ("attention", "neurons") and at the end ("pruning": keep only the tokens that receive most attention).
+    `simulator`: "tokens" carries every token; "patterns" carries one weighted token per pattern, which is the
+    same training when there is no token noise and the output weights are shared. `probes` says what is looked
+    at on the way ("attention", "neurons") and at the end ("pruning": keep only the tokens that receive most
+    attention).
     """
 
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -97,12 +100,14 @@ class ViTTraining(Descending):
     def __check_init__(self):
         check_shapes(self.network, self.data)
         if self.simulator == "patterns":
-            exact = self.data.noise == "gaussian" and self.data.noise_std == 0 and self.data.noisy_fraction == 0
+            exact = (
+                self.data.noise == "gaussian" and self.data.noise_std == 0 and self.data.noisy_fraction == 0
+            )
             plain = self.data.set_size == 1 and self.data.background != "spurious_zero"
             require(
                 exact and plain and self.network.output_weights == "shared",
-                "the simulator 'patterns' is exact only without token noise (data.noise_std=0, data.noisy_fraction=0), "
-                "with shared output weights and one vector per pattern.",
+                "the simulator 'patterns' is exact only without token noise (noise_std=0, noisy_fraction=0), with "
+                "shared output weights and one vector per pattern.",
             )
         require(
             self.probes != "neurons" or self.network.heads == 1,
@@ -121,20 +126,14 @@ class ViTTraining(Descending):
 
     @property
     def log_steps(self) -> tuple[int, ...]:
-        return log_spaced(self.steps, self.descent.logs) if self.probes in ("attention", "neurons") else (0, self.steps)
+        return (
+            log_spaced(self.steps, self.descent.logs)
+            if self.probes in ("attention", "neurons")
+            else (0, self.steps)
+        )
 
     def start(self, key: Key) -> State:
-        pattern_key, data_key, network_key, order, test = jax.random.split(key, 5)
-        dtype = jnp.dtype(self.precision)
-        patterns = self.data.draw_patterns(pattern_key, dtype)
-        data = self.draw(data_key, patterns, self.data.samples)
-        weights, votes = self.network.start(network_key, self.data, patterns)
-        errors = initial_errors(weights, patterns, self.data.classes, self.network.skip)
-        zero = jnp.zeros((), jnp.int32)
-        loss = jnp.asarray(1, dtype)
-        return State(
-            data, patterns, votes, weights, errors, weights, order, test, zero, zero, jnp.asarray(False), loss
-        )
+        return _begin(self, key)
 
     def draw(self, key: Key, patterns: Array, count: int) -> Sample:
         drawn = self.data.draw(key, patterns, count)
@@ -143,7 +142,9 @@ class ViTTraining(Descending):
     def step(self, state: State) -> State:
         moved = _descend(self, state.data, state.votes, state.weights, state.order, state.step, state.suspect)
         weights, suspect, done, loss = moved
-        return state._replace(weights=weights, step=state.step + 1, suspect=suspect, done=done, batch_loss=loss)
+        return state._replace(
+            weights=weights, step=state.step + 1, suspect=suspect, done=done, batch_loss=loss
+        )
 
     def loss(self, state: State) -> Array:
         return state.batch_loss
@@ -160,10 +161,26 @@ class ViTTraining(Descending):
         return _judge(self, state)
 
 
-# The descent -----------------------------------------------------------------------------------------------------------
+# The descent ------------------------------------------------------------------------------------------------
 #
-# Runs advance in lanes under `vmap`, but their token-by-neuron arrays only fit into the cache one sample of one run at
-# a time. So these functions take the lanes one after another, and the samples one after another inside.
+# Runs advance in lanes under `vmap`, but their token-by-neuron arrays only fit into the cache one sample of
+# one run at a time. So these functions take the lanes one after another, and the samples one after another
+# inside.
+
+
+@sequential_vmap
+def _begin(trial: ViTTraining, key: Key) -> State:
+    pattern_key, data_key, network_key, order, test = jax.random.split(key, 5)
+    dtype = jnp.dtype(trial.precision)
+    patterns = trial.data.draw_patterns(pattern_key, dtype)
+    data = trial.draw(data_key, patterns, trial.data.samples)
+    weights, votes = trial.network.start(network_key, trial.data, patterns)
+    errors = initial_errors(weights, patterns, trial.data.classes, trial.network.skip)
+    zero = jnp.zeros((), jnp.int32)
+    loss = jnp.asarray(1, dtype)
+    return State(
+        data, patterns, votes, weights, errors, weights, order, test, zero, zero, jnp.asarray(False), loss
+    )
 
 
 @sequential_vmap
@@ -221,7 +238,7 @@ def first_violation(
     return found, seen == count
 
 
-# What is kept ----------------------------------------------------------------------------------------------------------
+# What is kept -----------------------------------------------------------------------------------------------
 
 
 @sequential_vmap
@@ -262,7 +279,8 @@ def _losses(output: Array, sample: Sample) -> dict[str, Array]:
 
 
 def _pruned(network: Network, state: State, sample: Sample) -> dict[str, Array]:
-    """Keep as many tokens as are relevant, those that receive most attention; and as many at random, to compare."""
+    """Keep as many tokens as are relevant, those that receive most attention; and as many at random, to
+    compare."""
     received = jnp.sum(network.attend(state.weights, sample), axis=(0, 1))
     received = jnp.where(sample.kept > 0, received, -jnp.inf)
     budget = jnp.sum(sample.relevant & (sample.kept > 0))
@@ -278,10 +296,13 @@ def _pruned(network: Network, state: State, sample: Sample) -> dict[str, Array]:
 
 
 def attention_by_role(network: Network, weights: Weights, data: Sample) -> Float[Array, " four"]:
-    """Mean attention paid to the relevant tokens: by all kept tokens, by relevant, by confusion and by other ones."""
+    """Mean attention paid to the relevant tokens: by all kept tokens, by relevant, by confusion and by other
+    ones."""
 
     def one(sample: Sample) -> tuple[Array, Array]:
-        to_relevant = jnp.mean(network.attend(weights, sample) @ sample.relevant.astype(weights.hidden.dtype), axis=0)
+        to_relevant = jnp.mean(
+            network.attend(weights, sample) @ sample.relevant.astype(weights.hidden.dtype), axis=0
+        )
         other = ~sample.relevant & ~sample.confusion
         roles = jnp.stack([jnp.ones_like(other), sample.relevant, sample.confusion, other]) * sample.kept
         return roles @ to_relevant, jnp.sum(roles, axis=1)
@@ -290,15 +311,19 @@ def attention_by_role(network: Network, weights: Weights, data: Sample) -> Float
     return jnp.sum(paid, axis=0) / jnp.sum(count, axis=0)
 
 
-# What is looked at -----------------------------------------------------------------------------------------------------
+# What is looked at ------------------------------------------------------------------------------------------
 
 
 @sequential_vmap
 def _look(trial: ViTTraining, state: State) -> Record:
     network, weights = trial.network, state.weights
     attention = attention_by_role(network, weights, _first(state.data, PROBED))
-    margins = _over(trial, state, lambda one: {"margin": network.margin(weights, state.votes, one)}, probe=True)
-    losses = _over(trial, state, lambda one: _losses(network.outputs(weights, state.votes, one), one), probe=True)
+    margins = _over(
+        trial, state, lambda one: {"margin": network.margin(weights, state.votes, one)}, probe=True
+    )
+    losses = _over(
+        trial, state, lambda one: _losses(network.outputs(weights, state.votes, one), one), probe=True
+    )
     base = state.patterns[:, 0]
     keys, queries = weights.key @ base.T, weights.query @ base.T
     seen = {
@@ -316,8 +341,8 @@ def _look(trial: ViTTraining, state: State) -> Record:
 def _neurons(trial: ViTTraining, state: State) -> dict[str, Array]:
     """Lucky neurons and the growth of keys, queries and values, pattern by pattern.
 
-    Groups: neurons active on pattern 1 at the start with positive mean output weight, on pattern 2 with negative mean
-    output weight, and the neurons active on pattern 1 with the wrong sign.
+    Groups: neurons active on pattern 1 at the start with positive mean output weight, on pattern 2 with
+    negative mean output weight, and the neurons active on pattern 1 with the wrong sign.
     """
     base = state.patterns[:, 0]
     now, then = state.weights, state.initial
@@ -348,7 +373,8 @@ def _neurons(trial: ViTTraining, state: State) -> dict[str, Array]:
 
 
 def lucky_groups(state: State) -> Bool[Array, "3 neuron"]:
-    """The thesis's lucky neurons (active at the start on a pattern), split by the sign of their mean output weight."""
+    """The thesis's lucky neurons (active at the start on a pattern), split by the sign of their mean output
+    weight."""
     base = state.patterns[:, 0]
     sign = jnp.mean(state.votes[..., 0], axis=0)
     active = (state.initial.hidden.T @ (state.initial.value[0] @ base[:2].T)) > 0
@@ -356,7 +382,8 @@ def lucky_groups(state: State) -> Bool[Array, "3 neuron"]:
 
 
 def _persistence(trial: ViTTraining, state: State, groups: Array) -> Array:
-    """For each group the share of (neuron, sample, token) gates that are open, over the tokens of its pattern."""
+    """For each group the share of (neuron, sample, token) gates that are open, over the tokens of its
+    pattern."""
     pattern = jnp.asarray([0, 1, 0])
 
     def one(sample: Sample) -> tuple[Array, Array]:
