@@ -346,7 +346,7 @@ def _check_fractions(data: TokenData) -> None:
         ):
             require(
                 fraction < 1e-9 or count.min() >= 1,
-                f"a {name} fraction of {fraction:g} of {data.tokens} tokens is {fraction * data.tokens:g} tokens, "
+                f"a {name} fraction of {fraction:g} of {data.tokens} tokens is {fraction * data.tokens:g}, "
                 f"which rounds to none in some samples; use more tokens or another fraction.",
             )
         require(
@@ -359,7 +359,7 @@ def _check_fractions(data: TokenData) -> None:
     room = {"irrelevant": 1 - many, "background": 1 - many - few}.get(data.removal, 1)
     require(
         data.removed_fraction <= room + 1e-9,
-        f"removed_fraction {data.removed_fraction:g} is more than the {room:g} of tokens that are {data.removal}.",
+        f"removed_fraction {data.removed_fraction:g} exceeds the {room:g} of tokens that are {data.removal}.",
     )
 
 

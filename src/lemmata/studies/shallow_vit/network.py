@@ -197,7 +197,7 @@ def check_shapes(network: Network, data: TokenData) -> None:
         size = getattr(network, name)
         require(
             size is None or size >= data.dim,
-            f"{name} {size} is smaller than the token dimension {data.dim}; the initial weights keep lengths.",
+            f"{name} {size} is below the token dimension {data.dim}; the initial weights keep lengths.",
         )
     require(
         not network.skip or (network.heads == 1 and network.value_dim in (None, data.dim)),

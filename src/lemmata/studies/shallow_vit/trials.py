@@ -106,8 +106,8 @@ class ViTTraining(Descending):
             plain = self.data.set_size == 1 and self.data.background != "spurious_zero"
             require(
                 exact and plain and self.network.output_weights == "shared",
-                "the simulator 'patterns' is exact only without token noise (noise_std=0, noisy_fraction=0), with "
-                "shared output weights and one vector per pattern.",
+                "the simulator 'patterns' is exact only without token noise (noise_std=0, noisy_fraction=0), "
+                "with shared output weights and one vector per pattern.",
             )
         require(
             self.probes != "neurons" or self.network.heads == 1,
