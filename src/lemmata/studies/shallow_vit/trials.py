@@ -77,17 +77,25 @@ class ViTTraining(Descending):
 
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "attention_by_role": ("role",),
-        "attention_floor": (),
         "pattern_logit": ("pattern",),
         "key_norm": ("pattern",),
         "query_norm": ("pattern",),
         "value_norm": ("pattern",),
         "key_cosine": ("pattern",),
-        "value_growth_cosine": ("group",),
+        "value_growth_cosine": ("lucky",),
         "projection": ("group", "pattern"),
         "gate_persistence": ("group",),
-        "lucky_count": ("definition",),
     }
+    paired: ClassVar[tuple[str, ...]] = (
+        "descent",
+        "network.attention",
+        "network.output_weights",
+        "network.sparsify",
+        "data.removal",
+        "data.removed_fraction",
+        "probes",
+        "test_samples",
+    )
 
     data: TokenData = TokenData()
     network: Network = Network()
