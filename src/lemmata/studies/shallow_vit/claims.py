@@ -263,7 +263,7 @@ def _above_bound(results: xr.Dataset) -> Estimate:
 
 def _logit_growth(results: xr.Dataset) -> Estimate:
     """Growth of the discriminative logits beyond the largest change of any other pattern's, hinge loss."""
-    curve = results["pattern_logit_curve"].sel(loss="hinge").ffill("step")
+    curve = results["pattern_logit_held"].sel(loss="hinge")
     change = curve.isel(step=-1) - curve.isel(step=0)
     return difference(
         change.isel(pattern=slice(0, 2)).min("pattern"),
@@ -325,15 +325,13 @@ def _rise_patterns(results: xr.Dataset) -> Estimate:
 
 def _lucky_growth(results: xr.Dataset) -> Estimate:
     """Mean w_i . p_1 of the lucky neurons at the end over the start, per-token weights."""
-    one = results["projection_curve"].sel(output_weights="per_token").isel(group=0, pattern=0).ffill("step")
+    one = results["projection_held"].sel(output_weights="per_token").isel(group=0, pattern=0)
     return ratio(one.isel(step=-1), one.isel(step=0))
 
 
 def _lucky_elsewhere(results: xr.Dataset) -> Estimate:
     """The largest |w_i . p_j|, j >= 3, of the lucky group over its w_i . p_1 at the end."""
-    one = (
-        results["projection_curve"].sel(output_weights="per_token").isel(group=0).ffill("step").isel(step=-1)
-    )
+    one = results["projection_held"].sel(output_weights="per_token").isel(group=0).isel(step=-1)
     return mean(abs(one.isel(pattern=slice(2, None))).max("pattern") / one.isel(pattern=0))
 
 
@@ -345,7 +343,7 @@ def _gates(results: xr.Dataset) -> Estimate:
 
 def _value_growth(results: xr.Dataset) -> Estimate:
     """Growth of the shorter discriminative value beyond 1.2 times that of the longest other one."""
-    one = results["value_norm_curve"].sel(output_weights="per_token").ffill("step")
+    one = results["value_norm_held"].sel(output_weights="per_token")
     grown = one.isel(step=-1) / one.isel(step=0)
     return difference(
         grown.isel(pattern=slice(0, 2)).min("pattern"), grown.isel(pattern=slice(2, None)).max("pattern")

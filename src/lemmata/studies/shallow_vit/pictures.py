@@ -239,7 +239,7 @@ def attention_by_patterns(results: xr.Dataset, verdicts: Verdicts) -> Figure:
 
 def _attention(axes: Axes, results: xr.Dataset) -> None:
     """Mean curves over seeds; a run that has stopped keeps its last value."""
-    curve = results["attention_curve"].ffill("step")
+    curve = results["attention_held"]
     step = np.asarray(curve["step"].values)
     last = int(np.nanmax(results["steps"].values))
     shown = step <= max(last, step[1])
@@ -249,7 +249,7 @@ def _attention(axes: Axes, results: xr.Dataset) -> None:
     ):
         mean = values.mean("seed").values
         axes.plot(step[shown], mean[shown], marker=mark, color=colour, markersize=4, label=label)
-    roles = results["attention_by_role_curve"].ffill("step").mean("seed")
+    roles = results["attention_by_role_held"].mean("seed")
     for index, (name, style) in enumerate((("relevant", "-"), ("confusion", "--"), ("other", ":"))):
         axes.plot(step[shown], roles.isel(role=index).values[shown], style, color="#888888", linewidth=1,
                   label=f"on $S_*$ by {name} tokens")  # fmt: skip
@@ -437,7 +437,7 @@ def _neuron_panels(row: Any, results: xr.Dataset) -> None:
     shown = step <= max(int(np.nanmax(results["steps"].values)), step[1])
 
     def mean(name: str, **where: int) -> np.ndarray:
-        return results[f"{name}_curve"].ffill("step").mean("seed").isel(where).values[shown]
+        return results[f"{name}_held"].mean("seed").isel(where).values[shown]
 
     groups = ("lucky for $\\mu_1$", "lucky for $\\mu_2$", "wrong sign")
     for index, colour in enumerate((BLUE, RED, ORANGE)):
