@@ -86,6 +86,7 @@ class ViTTraining(Descending):
         "projection": ("group", "pattern"),
         "gate_persistence": ("group",),
     }
+    together: ClassVar[bool] = False  # the token-by-neuron arrays of one run fill the cache
     paired: ClassVar[tuple[str, ...]] = (
         "descent",
         "network.attention",
