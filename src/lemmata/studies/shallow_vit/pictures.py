@@ -211,9 +211,9 @@ def attention_curves(results: xr.Dataset, verdicts: Verdicts) -> Figure:
         one = results.sel(loss=loss)
         _attention(panel, one)
         panel.set(title=f"{loss} loss")
-    for loss, colour in (("hinge", BLUE), ("linear", RED)):
-        curve = 1 - results["attention_curve"].sel(loss=loss).mean("seed", skipna=False)
-        axes[2].plot(curve["step"][1:], curve[1:], color=colour, label=f"{loss} loss")
+    for loss, colour, style in (("linear", RED, "-"), ("hinge", BLUE, "--")):
+        curve = 1 - results["attention_held"].sel(loss=loss).mean("seed")
+        axes[2].plot(curve["step"][1:], curve[1:], style, color=colour, label=f"{loss} loss")
     _slope_guide(axes[2], results)
     axes[2].set(
         xscale="log",
@@ -258,13 +258,13 @@ def _attention(axes: Axes, results: xr.Dataset) -> None:
 
 
 def _slope_guide(axes: Axes, results: xr.Dataset) -> None:
-    curve = (1 - results["attention_curve"]).mean(["seed", "loss"]).values
+    """A line of slope -1 through the smallest value reached."""
+    curve = (1 - results["attention_curve"].sel(loss="linear")).mean("seed").values
     step = np.asarray(results["step"].values, float)
-    known = np.isfinite(curve) & (step > 0)
-    if known.any():
-        start = step[known][-1] / 5
-        height = curve[known][-1]
-        axes.plot([start, start * 5], [height * 2, height * 2 / 5], ":", color="#888888", label="$1/t$")
+    lowest = int(np.nanargmin(curve))
+    if lowest > 0:
+        time = step[lowest] * np.array([0.2, 1.5])
+        axes.plot(time, curve[lowest] * step[lowest] / time, ":", color="#888888", label="$1/t$")
 
 
 # Removal of tokens ------------------------------------------------------------------------------------------
