@@ -26,7 +26,12 @@ VARIANTS = {
 
 def made(count=3, classes=2, tokens=8, network=None, **options):
     data = TokenData(
-        tokens=tokens, relevant_fraction=0.5, confusion_fraction=0.25, classes=classes, noise_std=0.05, **options
+        tokens=tokens,
+        relevant_fraction=0.5,
+        confusion_fraction=0.25,
+        classes=classes,
+        noise_std=0.05,
+        **options,
     )
     network = network or Network(neurons=24, hidden_std=0.5)
     patterns = data.draw_patterns(jax.random.key(1), jnp.float64)
@@ -53,7 +58,9 @@ def by_hand(network, weights: Weights, votes, sample):
                 logits = 0 * logits
             share = np.exp(logits - logits.max())
             share = share / share.sum()
-            attended.append(sum(p * (value @ tokens[s]) for p, s in zip(share, np.flatnonzero(kept), strict=True)))
+            attended.append(
+                sum(p * (value @ tokens[s]) for p, s in zip(share, np.flatnonzero(kept), strict=True))
+            )
         seen = np.concatenate(attended) + (tokens[place] if network.skip else 0)
         active = np.maximum(np.asarray(weights.hidden).T @ seen, 0)
         total += active @ np.asarray(votes[place if votes.shape[0] > 1 else 0])
@@ -69,8 +76,10 @@ def test_output_is_equation_one(name, classes):
     )
     sample = nth(samples, 1)
     expected = by_hand(network, weights, votes, sample)
-    np.testing.assert_allclose(network.outputs(weights, votes, sample), expected, rtol=1e-9)
-    np.testing.assert_allclose(network.margin(weights, votes, sample), expected @ sample.label, rtol=1e-9)
+    np.testing.assert_allclose(network.outputs(network.fold(weights), votes, sample), expected, rtol=1e-9)
+    np.testing.assert_allclose(
+        network.margin(network.fold(weights), votes, sample), expected @ sample.label, rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -81,8 +90,11 @@ def test_fast_gradient_agrees_with_automatic_differentiation(name, classes):
 
     def plain_margin(weights, sample):
         kept = jnp.ones(sample.tokens.shape[0]) if network.sparsify == "zero" else sample.kept
-        active = jax.nn.relu(network.features(weights, sample) @ weights.hidden)
-        per_output = jnp.einsum("lm,lmk->lk", active, jnp.broadcast_to(votes, (*active.shape, votes.shape[-1])))
+        folded = network.fold(weights)
+        active = jax.nn.relu(network.features(folded, sample) @ folded.hidden)
+        per_output = jnp.einsum(
+            "lm,lmk->lk", active, jnp.broadcast_to(votes, (*active.shape, votes.shape[-1]))
+        )
         return jnp.sum(kept[:, None] * per_output * sample.label) / jnp.sum(kept)
 
     def objective(weights):
@@ -100,7 +112,7 @@ def test_gradients_are_the_papers_corrected_formulas():
     sample = nth(samples, 0)
     x = np.asarray(sample.tokens)
     query, key, value = (np.asarray(w[0]) for w in weights[:3])
-    attention = np.asarray(network.attend(weights, sample))[0]
+    attention = np.asarray(network.attend(network.fold(weights), sample))[0]
     hidden = np.asarray(weights.hidden).T
     attended, pooled, values = attention @ x @ value.T, attention @ x, x @ value.T
     gates = np.asarray(votes[..., 0]) * (attended @ hidden.T > 0)
@@ -122,12 +134,13 @@ def test_gradients_are_the_papers_corrected_formulas():
 def test_gradients_match_finite_differences():
     _, network, _, samples, weights, votes = made()
     sample = nth(samples, 0)
-    gradient = jax.grad(lambda w: network.margin(w, votes, sample))(weights)
+    gradient = jax.grad(lambda w: network.margin(network.fold(w), votes, sample))(weights)
     direction = jax.tree.map(lambda w: jax.random.normal(jax.random.key(9), w.shape), weights)
     step = 1e-6
 
     def moved(sign):
-        return network.margin(jax.tree.map(lambda w, d: w + sign * step * d, weights, direction), votes, sample)
+        there = jax.tree.map(lambda w, d: w + sign * step * d, weights, direction)
+        return network.margin(network.fold(there), votes, sample)
 
     slope = (moved(1) - moved(-1)) / (2 * step)
     along = sum(jnp.vdot(g, d) for g, d in zip(gradient, direction, strict=True))
@@ -137,7 +150,7 @@ def test_gradients_match_finite_differences():
 def test_attention_rows_sum_to_one_and_ignore_dropped_tokens():
     _, network, _, samples, weights, _ = made(removal="random", removed_fraction=0.25)
     sample = nth(samples, 0)
-    attention = np.asarray(network.attend(weights, sample))
+    attention = np.asarray(network.attend(network.fold(weights), sample))
     np.testing.assert_allclose(attention.sum(-1), 1)
     assert np.all(attention[..., np.asarray(sample.kept) == 0] == 0)
 
@@ -152,7 +165,9 @@ def test_dropping_a_token_equals_leaving_it_out():
         for name in ("tokens", "pattern", "relevant", "confusion", "noise", "noisy", "kept")
     })  # fmt: skip
     np.testing.assert_allclose(
-        network.outputs(weights, votes, sample), network.outputs(weights, votes, cut), rtol=1e-12
+        network.outputs(network.fold(weights), votes, sample),
+        network.outputs(network.fold(weights), votes, cut),
+        rtol=1e-12,
     )
 
 
@@ -162,7 +177,7 @@ def test_only_shared_output_weights_are_blind_to_token_order(kind, same):
     _, _, _, samples, weights, votes = made(network=network)
     sample = nth(samples, 0)
     turned = sample._replace(tokens=sample.tokens[::-1], kept=sample.kept[::-1])
-    one, other = (network.outputs(weights, votes, s) for s in (sample, turned))
+    one, other = (network.outputs(network.fold(weights), votes, s) for s in (sample, turned))
     assert bool(jnp.allclose(one, other, rtol=1e-10)) == same
 
 
@@ -172,8 +187,8 @@ def test_weighted_patterns_give_the_output_of_all_tokens():
     quiet = dataclasses.replace(data, noise_std=0.0)
     sample = nth(quiet.draw(jax.random.key(2), patterns, 2), 1)
     np.testing.assert_allclose(
-        network.outputs(weights, votes, collapse(sample, patterns)),
-        network.outputs(weights, votes, sample),
+        network.outputs(network.fold(weights), votes, collapse(sample, patterns)),
+        network.outputs(network.fold(weights), votes, sample),
         rtol=1e-12,
     )
 
@@ -185,7 +200,7 @@ def test_perceptron_value_is_the_vote_of_the_relu():
 
 def test_stop_rule_finds_a_violation_wherever_the_search_starts():
     _, network, _, samples, weights, votes = made(count=6)
-    margins = [float(network.margin(weights, votes, nth(samples, n))) for n in range(6)]
+    margins = [float(network.margin(network.fold(weights), votes, nth(samples, n))) for n in range(6)]
     scaled = votes / max(margins)  # exactly the best sample has margin one
     for start in range(6):
         found, none = first_violation(network, weights, scaled * 1.0001, samples, jnp.asarray(start))

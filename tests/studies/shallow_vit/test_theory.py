@@ -61,7 +61,9 @@ def test_without_disorder_samples_go_as_fraction_to_minus_two_and_minus_four(alp
     s = Setting(alpha, 0.0, token_noise=0.0, value_error=0.0)
     assert theory.samples_needed(s) == pytest.approx(alpha**-2)
     assert theory.samples_needed_frozen(s) == pytest.approx(alpha**-4)
-    assert theory.samples_needed_frozen(s) / theory.samples_needed(s) == pytest.approx(theory.attention_advantage(alpha))
+    assert theory.samples_needed_frozen(s) / theory.samples_needed(s) == pytest.approx(
+        theory.attention_advantage(alpha)
+    )
 
 
 def test_samples_are_infinite_where_disorder_eats_the_signal():

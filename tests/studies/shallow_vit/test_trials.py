@@ -62,7 +62,9 @@ def test_a_batch_with_zero_hinge_loss_moves_nothing():
 
 
 def _predicted(trial, state):
-    return jax.vmap(lambda one: jnp.sign(trial.network.outputs(state.weights, state.votes, one)))(state.data)
+    return jax.vmap(
+        lambda one: jnp.sign(trial.network.outputs(trial.network.fold(state.weights), state.votes, one))
+    )(state.data)
 
 
 def test_frozen_attention_keeps_keys_and_queries_bit_for_bit():
@@ -83,7 +85,7 @@ def test_one_step_is_the_gradient_step_of_the_batch():
 
     def objective(weights):
         def one(sample):
-            return jax.nn.relu(1 - trial.network.margin(weights, states[0].votes, sample))
+            return jax.nn.relu(1 - trial.network.margin(trial.network.fold(weights), states[0].votes, sample))
 
         return jnp.mean(jax.vmap(one)(states[0].data))
 
@@ -142,7 +144,11 @@ def test_early_growth_of_lucky_neurons_has_the_predicted_slope():
     base = state.patterns[:, 0]
     along = (state.weights.value[0] @ base[0]) @ (states[-1].weights.hidden - state.weights.hidden)
     signed = lucky_groups(state)[0] & _opens_everywhere(trial, state)
-    paid = jax.vmap(lambda one: jnp.mean(trial.network.attend(state.weights, one)[0] @ (one.pattern == 0)))(state.data)
+    paid = jax.vmap(
+        lambda one: jnp.mean(
+            trial.network.attend(trial.network.fold(state.weights), one)[0] @ (one.pattern == 0)
+        )
+    )(state.data)
     positive = state.data.label[:, 0] > 0
     slope = early_neuron_slope(0.01, 1000, float(paid[positive].mean()), float(paid[~positive].mean()))
     measured = float(along[signed].mean()) / 4
@@ -150,7 +156,8 @@ def test_early_growth_of_lucky_neurons_has_the_predicted_slope():
 
 
 def _opens_everywhere(trial, state):
-    gates = jax.vmap(lambda one: trial.network.features(state.weights, one) @ state.weights.hidden > 0)(state.data)
+    folded = trial.network.fold(state.weights)
+    gates = jax.vmap(lambda one: trial.network.features(folded, one) @ folded.hidden > 0)(state.data)
     return jnp.all(gates, axis=(0, 1))
 
 
@@ -191,7 +198,10 @@ def test_impossible_trials_are_refused_in_one_sentence(parts, sentence):
     with pytest.raises(BadInput, match=sentence):
         dataclasses.replace(
             SMALL,
-            **{k: dataclasses.replace(getattr(SMALL, k), **v) if isinstance(v, dict) else v for k, v in parts.items()},
+            **{
+                k: dataclasses.replace(getattr(SMALL, k), **v) if isinstance(v, dict) else v
+                for k, v in parts.items()
+            },
         )
 
 

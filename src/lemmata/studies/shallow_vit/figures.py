@@ -200,7 +200,7 @@ def fig2(scale: Scale) -> Sweep:
     return Sweep(
         replace(trial, network=replace(trial.network, key_query_error=0.4)),
         (Axis("relevant_fraction", relevant, background_fixed), Axis("design", ("background fixed", "confusion fixed"), design)),
-        seeds(scale, 8),
+        seeds(scale, 16),
     )  # fmt: skip
 
 

@@ -30,6 +30,18 @@ class Weights(NamedTuple):
     hidden: Float[Array, "features neuron"]
 
 
+class Folded(NamedTuple):
+    """The weights as the output sees them, and as the descent accumulates gradients.
+
+    Keys and queries only enter through W_Q^T W_K, values and neurons only through W_O W_V. With x'_l the
+    attended tokens, W_O c_l = (W_O W_V) x'_l, so that a sample costs four products with its attention map and
+    three with its token-by-neuron array; what belongs to W_Q, W_K, W_V, W_O apart is done once a batch.
+    """
+
+    product: Float[Array, "head dim dim"]
+    hidden: Float[Array, "features neuron"]
+
+
 Votes = Float[Array, "place neuron outputs"]
 """The frozen output weights a_(l), ±1/sqrt(m): one row per token position, or a single row when they are
 shared."""
@@ -75,38 +87,43 @@ class Network(eqx.Module):
 
     # The forward pass ---------------------------------------------------------------------------------------
 
-    def attend(self, weights: Weights, sample: Sample) -> Float[Array, "head tokens tokens"]:
+    def fold(self, weights: Weights) -> Folded:
+        """The products of weights that the output is made of. Frozen attention has no derivative here."""
+        product = jnp.einsum("hkd,hke->hde", weights.query, weights.key)
+        if self.attention == "frozen":
+            product = jax.lax.stop_gradient(product)
+        per_head = weights.hidden.reshape(self.heads, -1, self.neurons)
+        hidden = jnp.einsum("hvd,hvm->hdm", weights.value, per_head).reshape(-1, self.neurons)
+        return Folded(product, jnp.concatenate([hidden, weights.hidden]) if self.skip else hidden)
+
+    def attend(self, folded: Folded, sample: Sample) -> Float[Array, "head tokens tokens"]:
         """The attention maps: entry [h, l, s] is how much token l attends to token s in head h; rows sum to
         one."""
         tokens, kept = self._seen(sample)
-        return jnp.stack([self._map(weights, tokens, kept, head) for head in range(self.heads)])
+        return jnp.stack([self._map(folded.product[head], tokens, kept) for head in range(self.heads)])
 
-    def features(self, weights: Weights, sample: Sample) -> Float[Array, "tokens features"]:
-        """What the perceptron sees of every token: c_l, the attended values of all heads side by side."""
+    def features(self, folded: Folded, sample: Sample) -> Float[Array, "tokens features"]:
+        """What `folded.hidden` is applied to: the attended tokens of all heads, and the token itself with a
+        skip."""
         tokens, kept = self._seen(sample)
-        heads = [
-            self._map(weights, tokens, kept, head) @ (tokens @ weights.value[head].T)
-            for head in range(self.heads)
-        ]
-        attended = heads[0] if self.heads == 1 else jnp.concatenate(heads, axis=-1)
-        return attended + tokens if self.skip else attended
+        seen = [self._map(folded.product[head], tokens, kept) @ tokens for head in range(self.heads)]
+        seen += [tokens] if self.skip else []
+        return seen[0] if len(seen) == 1 else jnp.concatenate(seen, axis=-1)
 
-    def margin(self, weights: Weights, votes: Votes, sample: Sample) -> Float[Array, ""]:
+    def margin(self, folded: Folded, votes: Votes, sample: Sample) -> Float[Array, ""]:
         """y F(X), or y . F(X) with two outputs."""
         if votes.shape[-1] == 1:
-            return sample.label[0] * self.output(weights, votes[..., 0], sample)
-        return self.output(weights, votes @ sample.label, sample)
+            return sample.label[0] * self.output(folded, votes[..., 0], sample)
+        return self.output(folded, votes @ sample.label, sample)
 
-    def outputs(self, weights: Weights, votes: Votes, sample: Sample) -> Float[Array, " outputs"]:
+    def outputs(self, folded: Folded, votes: Votes, sample: Sample) -> Float[Array, " outputs"]:
         """F(X), one number per output."""
-        return jnp.stack([self.output(weights, votes[..., k], sample) for k in range(votes.shape[-1])])
+        return jnp.stack([self.output(folded, votes[..., k], sample) for k in range(votes.shape[-1])])
 
-    def output(
-        self, weights: Weights, vote: Float[Array, "place neuron"], sample: Sample
-    ) -> Float[Array, ""]:
+    def output(self, folded: Folded, vote: Float[Array, "place neuron"], sample: Sample) -> Float[Array, ""]:
         """The mean over kept tokens of a_(l) . ReLU(W_O c_l)."""
         kept = self._seen(sample)[1]
-        per_token = perceptron(self.features(weights, sample), weights.hidden, vote)
+        per_token = perceptron(self.features(folded, sample), folded.hidden, vote)
         return jnp.sum(kept * per_token) / jnp.sum(kept)
 
     def _seen(self, sample: Sample) -> tuple[Array, Array]:
@@ -114,11 +131,8 @@ class Network(eqx.Module):
             return sample.tokens * sample.kept[:, None], jnp.ones_like(sample.kept)
         return sample.tokens, sample.kept
 
-    def _map(self, weights: Weights, tokens: Array, kept: Array, head: int) -> Array:
-        query, key = weights.query[head], weights.key[head]
-        if self.attention == "frozen":
-            query, key = jax.lax.stop_gradient((query, key))
-        logits = (tokens @ query.T) @ (tokens @ key.T).T
+    def _map(self, product: Array, tokens: Array, kept: Array) -> Array:
+        logits = (tokens @ product) @ tokens.T
         if self.attention == "uniform":
             logits = jnp.zeros_like(logits)
         return jax.nn.softmax(logits + jnp.log(kept), axis=-1)
@@ -222,21 +236,36 @@ def perceptron(
     hidden: Float[Array, "features neuron"],
     vote: Float[Array, "place neuron"],
 ) -> Float[Array, " tokens"]:
-    """a_(l) . ReLU(W_O c_l) for every token l.
+    """a_(l) . ReLU(W f_l) for every token l with features f_l.
 
-    With the open gates g_l = a_(l) * 1[W_O c_l > 0] and u_l = W_O^T g_l, the output is u_l . c_l, its
-    gradient in c_l is u_l, and in W_O is g_l c_l^T. So one token-by-neuron array, made once, serves the value
-    and both gradients; automatic differentiation of the ReLU makes three, and they leave the cache.
+    With the open gates g_l = a_(l) * 1[W f_l > 0] and u_l = W^T g_l, the output is u_l . f_l, its gradient in
+    f_l is u_l, and in W is g_l f_l^T. So one token-by-neuron array, made once, serves the value and both
+    gradients; automatic differentiation of the ReLU makes three, and they leave the cache.
     """
     return _perceptron_forward(features, hidden, vote)[0]
+
+
+VECTOR = 16
+"""Single-precision numbers in a vector register: products with fewer columns than that leave lanes idle."""
 
 
 def _perceptron_forward(
     features: Array, hidden: Array, vote: Array
 ) -> tuple[Array, tuple[Array, Array, Array]]:
-    gates = jnp.where(features @ hidden > 0, vote, 0)
-    pull = gates @ hidden.T
+    count = hidden.shape[0]
+    gates = jnp.where(_preactivation(features, hidden) > 0, vote, 0)
+    pull = (gates @ jnp.pad(hidden, ((0, -count % VECTOR), (0, 0))).T)[:, :count]
     return jnp.sum(pull * features, axis=-1), (gates, pull, features)
+
+
+def _preactivation(features: Array, hidden: Array) -> Array:
+    """W f_l. A short sum is written out: XLA then makes the gates in the same loop and never stores it."""
+    if hidden.shape[0] > VECTOR:
+        return features @ hidden
+    return sum(
+        (features[:, j, None] * hidden[j] for j in range(1, hidden.shape[0])),
+        features[:, 0, None] * hidden[0],
+    )
 
 
 def _perceptron_backward(saved: tuple[Array, Array, Array], cotangent: Array) -> tuple[Array, Array, None]:

@@ -14,6 +14,7 @@ from lemmata.descent import batch_at, hinge_loss, log_spaced
 from lemmata.errors import require
 from lemmata.studies.shallow_vit.data import Sample, TokenData, collapse
 from lemmata.studies.shallow_vit.network import (
+    Folded,
     InitialErrors,
     Network,
     Votes,
@@ -211,17 +212,20 @@ def batch_gradient(
 ) -> tuple[Float[Array, ""], Weights]:
     """Mean loss and gradient over the samples of a batch, added up sample by sample."""
 
-    def one(weights: Weights, sample: Sample) -> Array:
-        margin = network.margin(weights, votes, sample)
+    folded, unfold = jax.vjp(network.fold, weights)
+
+    def one(folded: Folded, sample: Sample) -> Array:
+        margin = network.margin(folded, votes, sample)
         return hinge_loss(margin) if loss == "hinge" else -margin
 
-    def add(total: tuple[Array, Weights], index: Array) -> tuple[tuple[Array, Weights], None]:
+    def add(total: tuple[Array, Folded], index: Array) -> tuple[tuple[Array, Folded], None]:
         sample = jax.tree.map(lambda part: part[index], data)
-        return jax.tree.map(jnp.add, total, jax.value_and_grad(one)(weights, sample)), None
+        return jax.tree.map(jnp.add, total, jax.value_and_grad(one)(folded, sample)), None
 
-    nothing = jnp.zeros((), weights.hidden.dtype), jax.tree.map(jnp.zeros_like, weights)
-    total, _ = jax.lax.scan(add, nothing, batch)
-    return jax.tree.map(lambda part: part / batch.shape[0], total)
+    nothing = jnp.zeros((), weights.hidden.dtype), jax.tree.map(jnp.zeros_like, folded)
+    (loss_sum, gradient), _ = jax.lax.scan(add, nothing, batch)
+    size = batch.shape[0]
+    return loss_sum / size, jax.tree.map(lambda part: part / size, unfold(gradient)[0])
 
 
 def first_violation(
@@ -232,10 +236,11 @@ def first_violation(
     Looking first at the sample that was last found guilty makes this cheap while the training is under way.
     """
     count = data.label.shape[0]
+    folded = network.fold(weights)
 
     def satisfied(index: Array) -> Array:
         sample = jax.tree.map(lambda part: part[index], data)
-        return network.margin(weights, votes, sample) >= 1
+        return network.margin(folded, votes, sample) >= 1
 
     def going(at: tuple[Array, Array]) -> Array:
         return (at[1] < count) & satisfied(at[0])
@@ -253,20 +258,21 @@ def first_violation(
 @sequential_vmap
 def _judge(trial: ViTTraining, state: State) -> Record:
     network = trial.network
+    folded = network.fold(state.weights)
 
     def test(index: Array) -> dict[str, Array]:
         sample = trial.data.sample(state.test, state.patterns, index, test=True)
         if trial.simulator == "patterns":
             sample = collapse(sample, state.patterns)
-        output = network.outputs(state.weights, state.votes, sample)
+        output = network.outputs(folded, state.votes, sample)
         found = _losses(output, sample)
         if trial.probes == "pruning":
-            found |= _pruned(network, state, sample)
+            found |= _pruned(network, folded, state.votes, sample)
         return found
 
     tested = jax.lax.map(test, jnp.arange(trial.test_samples))
     record = {f"test_{name}": jnp.mean(values) for name, values in tested.items()}
-    train = _over(trial, state, lambda one: _losses(network.outputs(state.weights, state.votes, one), one))
+    train = _over(trial, state, lambda one: _losses(network.outputs(folded, state.votes, one), one))
     attention = attention_by_role(network, state.weights, _first(state.data, PROBED))
     return {
         **record,
@@ -287,15 +293,15 @@ def _losses(output: Array, sample: Sample) -> dict[str, Array]:
     return {"loss": hinge_loss(margin), "error": wrong}
 
 
-def _pruned(network: Network, state: State, sample: Sample) -> dict[str, Array]:
+def _pruned(network: Network, folded: Folded, votes: Votes, sample: Sample) -> dict[str, Array]:
     """Keep as many tokens as are relevant, those that receive most attention; and as many at random, to
     compare."""
-    received = jnp.sum(network.attend(state.weights, sample), axis=(0, 1))
+    received = jnp.sum(network.attend(folded, sample), axis=(0, 1))
     received = jnp.where(sample.kept > 0, received, -jnp.inf)
     budget = jnp.sum(sample.relevant & (sample.kept > 0))
     top = jnp.argsort(jnp.argsort(-received)) < budget
     precision = jnp.sum(top & sample.relevant) / budget
-    output = network.outputs(state.weights, state.votes, sample._replace(kept=top.astype(sample.kept.dtype)))
+    output = network.outputs(folded, votes, sample._replace(kept=top.astype(sample.kept.dtype)))
     losses = _losses(output, sample)
     return {
         "pruned_precision": precision.astype(output.dtype),
@@ -308,9 +314,11 @@ def attention_by_role(network: Network, weights: Weights, data: Sample) -> Float
     """Mean attention paid to the relevant tokens: by all kept tokens, by relevant, by confusion and by other
     ones."""
 
+    folded = network.fold(weights)
+
     def one(sample: Sample) -> tuple[Array, Array]:
         to_relevant = jnp.mean(
-            network.attend(weights, sample) @ sample.relevant.astype(weights.hidden.dtype), axis=0
+            network.attend(folded, sample) @ sample.relevant.astype(weights.hidden.dtype), axis=0
         )
         other = ~sample.relevant & ~sample.confusion
         roles = jnp.stack([jnp.ones_like(other), sample.relevant, sample.confusion, other]) * sample.kept
@@ -326,12 +334,13 @@ def attention_by_role(network: Network, weights: Weights, data: Sample) -> Float
 @sequential_vmap
 def _look(trial: ViTTraining, state: State) -> Record:
     network, weights = trial.network, state.weights
+    folded = network.fold(weights)
     attention = attention_by_role(network, weights, _first(state.data, PROBED))
     margins = _over(
-        trial, state, lambda one: {"margin": network.margin(weights, state.votes, one)}, probe=True
+        trial, state, lambda one: {"margin": network.margin(folded, state.votes, one)}, probe=True
     )
     losses = _over(
-        trial, state, lambda one: _losses(network.outputs(weights, state.votes, one), one), probe=True
+        trial, state, lambda one: _losses(network.outputs(folded, state.votes, one), one), probe=True
     )
     base = state.patterns[:, 0]
     keys, queries = weights.key @ base.T, weights.query @ base.T
@@ -394,10 +403,11 @@ def _persistence(trial: ViTTraining, state: State, groups: Array) -> Array:
     """For each group the share of (neuron, sample, token) gates that are open, over the tokens of its
     pattern."""
     pattern = jnp.asarray([0, 1, 0])
+    folded = trial.network.fold(state.weights)
 
     def one(sample: Sample) -> tuple[Array, Array]:
-        c = trial.network.features(state.weights, sample)
-        open_gate = (c @ state.weights.hidden > 0).astype(c.dtype)
+        c = trial.network.features(folded, sample)
+        open_gate = (c @ folded.hidden > 0).astype(c.dtype)
         mine = (sample.pattern[None] == pattern[:, None]) & sample.relevant & (sample.kept > 0)
         mine = mine.astype(c.dtype)
         share = jnp.einsum("gl,lm,gm->g", mine, open_gate, groups.astype(c.dtype))
