@@ -70,7 +70,8 @@ def report(times: dict[str, float], count: int) -> None:
         rate = FLOPS / seconds / 1e9
         slower = seconds / each["lab"]
         print(
-            f"{name:34s} {seconds * 1e3:6.2f} ms {rate:7.1f} GFLOP/s {rate / peak:5.0%} of peak {slower:6.2f} x lab"
+            f"{name:34s} {seconds * 1e3:6.2f} ms {rate:7.1f} GFLOP/s {rate / peak:5.0%} of peak"
+            f" {slower:6.2f} x lab"
         )
     peers = [seconds for name, seconds in each.items() if name.startswith("PyTorch")]
     if peers:

@@ -107,7 +107,7 @@ def test_frozen_attention_saves_two_percent_of_the_weights_not_one():
     assert theory.parameters_saved_by_freezing(10, 10, 10, 1000) == pytest.approx(0.0194, abs=1e-4)
 
 
-# Lemmas -------------------------------------------------------------------------------------------------------
+# Lemmas -----------------------------------------------------------------------------------------------------
 
 
 def test_attention_at_the_start_in_the_shrunk_model_is_below_the_printed_bound():

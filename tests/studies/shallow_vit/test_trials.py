@@ -132,7 +132,8 @@ def test_arms_of_one_seed_see_the_same_data():
 
 
 def test_early_growth_of_lucky_neurons_has_the_predicted_slope():
-    """The slope per step is (eta/sqrt m)/2 times the attention on pattern 1 of positive less negative samples."""
+    """The slope per step is (eta/sqrt m)/2 times the attention on pattern 1 of positive less negative
+    samples."""
     trial = changed(
         SMALL,
         data={"noise_std": 0.0, "samples": 40},

@@ -199,9 +199,12 @@ def fig2(scale: Scale) -> Sweep:
     trial = base(scale, 100, (0.4, 0.1), samples=pick(scale, (8,), (100,), (200,))[0], steps=1500)
     return Sweep(
         replace(trial, network=replace(trial.network, key_query_error=0.4)),
-        (Axis("relevant_fraction", relevant, background_fixed), Axis("design", ("background fixed", "confusion fixed"), design)),
+        (
+            Axis("relevant_fraction", relevant, background_fixed),
+            Axis("design", ("background fixed", "confusion fixed"), design),
+        ),
         seeds(scale, 16),
-    )  # fmt: skip
+    )
 
 
 def fig2_rate(scale: Scale) -> Sweep:
@@ -285,9 +288,15 @@ def initial_attention(scale: Scale) -> Sweep:
 
 def ablation(scale: Scale) -> Sweep:
     kinds = (
-        "standard", "round down", "round up", "random fractions", "fixed order", "shared weights", "printed initial",
+        "standard",
+        "round down",
+        "round up",
+        "random fractions",
+        "fixed order",
+        "shared weights",
+        "printed initial",
         "shrunk initial",
-    )  # fmt: skip
+    )
     samples = pick(scale, (8,), (4, 16), (4, 8, 16, 32, 64))
     return Sweep(
         base(scale, 50, (0.41, 0.09) if scale != "smoke" else (0.4, 0.15)),
@@ -395,65 +404,132 @@ def _figure(id: str, sweep: Callable[[Scale], Sweep], draw: Callable[..., Any], 
 FIGURES: dict[str, Figure] = {
     figure.id: figure
     for figure in (
-        _figure("fig1a", fig1a, pictures.success_over_fraction,
+        _figure(
+            "fig1a",
+            fig1a,
+            pictures.success_over_fraction,
             "alpha_nd = 1/2 fixed, so alpha_# = 1/2 - alpha_*; the x axis is taken to be alpha_*^-2. Paper "
             "scale: 100 "
-            "tokens, 1000 neurons, 20 seeds; quick: 50 tokens, 300 neurons."),
-        _figure("fig1b", fig1b, pictures.success_over_error,
+            "tokens, 1000 neurons, 20 seeds; quick: 50 tokens, 300 neurons.",
+        ),
+        _figure(
+            "fig1b",
+            fig1b,
+            pictures.success_over_error,
             "alpha_* = 0.3, alpha_# = 0.2; delta is not restated and taken as 0.2. sigma is the length of "
             "the error put "
-            "on every pattern's value."),
-        _figure("fig1b-noise", fig1b_noise, pictures.success_over_noise,
+            "on every pattern's value.",
+        ),
+        _figure(
+            "fig1b-noise",
+            fig1b_noise,
+            pictures.success_over_noise,
             "The text says that the token noise acts like sigma and omits the picture; here c_0 is swept, "
-            "tau = c_0 sqrt(d)."),
-        _figure("fig2", fig2, pictures.steps_over_fraction,
+            "tau = c_0 sqrt(d).",
+        ),
+        _figure(
+            "fig2",
+            fig2,
+            pictures.steps_over_fraction,
             "delta = 0.4. N, |S| and alpha_nd are not given: 100 tokens (quick 50), N = 200 (quick 100). "
             "Two designs: "
             "alpha_nd = 1/2 fixed as in Figure 1, and alpha_# = 0.06 fixed, where only the relevant "
-            "fraction moves."),
-        _figure("fig2-rate", fig2_rate, pictures.steps_over_rate,
+            "fraction moves.",
+        ),
+        _figure(
+            "fig2-rate",
+            fig2_rate,
+            pictures.steps_over_rate,
             "Not a figure of the paper: it decides between its T ~ 1/eta and the thesis's T ~ eta^-0.6. "
             "Runs of a seed "
-            "share data and initial weights over all step sizes."),
-        _figure("fig3", fig3, pictures.trained_against_frozen,
+            "share data and initial weights over all step sizes.",
+        ),
+        _figure(
+            "fig3",
+            fig3,
+            pictures.trained_against_frozen,
             "As Figure 1(a), with W_K and W_Q frozen at their initial values (softmax attention is still "
-            "applied)."),
-        _figure("fig4", fig4, pictures.attention_curves,
+            "applied).",
+        ),
+        _figure(
+            "fig4",
+            fig4,
+            pictures.attention_curves,
             "Attention on S_* averaged over all tokens of 48 training samples, and by the role of the "
             "attending token. "
             "alpha_# = 0.05 of 50 tokens is 2.5: the samples have 2 and 3 in turn (data.rounding). The "
             "linear loss -yF "
-            "is what the proofs differentiate."),
-        _figure("fig5", fig5, pictures.removal,
+            "is what the proofs differentiate.",
+        ),
+        _figure(
+            "fig5",
+            fig5,
+            pictures.removal,
             "|S| = 50 is taken as the number of tokens kept: the pool grows with the share removed. Noise "
             "is uneven "
             "(40 % of the tokens have scale 0.8; data.noisy_fraction, data.noisy_std), which the paper "
             "needs and does "
-            "not describe. Training and test data are both sparsified. delta = 0.5."),
-        _figure("fig7", fig7, pictures.attention_by_patterns, "Figure 4 with d = m_a = m_b = 20 and M = 10, "
-                                                              "15, 20."),
-        _figure("fig8", fig8, pictures.removal_by_patterns, "Figure 5 with d = m_a = m_b = 20 and M = 10, "
-                                                            "15, 20 (quick: 10, 20)."),
-        _figure("initial-attention", initial_attention, pictures.over_delta, "delta swept alone at alpha_* "
-                                                                             "= 0.4, alpha_# = 0.1."),
-        _figure("ablation", ablation, pictures.by_reading, "One departure from the standard reading at a "
-                                                           "time."),
-        _figure("single-pass", single_pass, pictures.single_pass, "T = N/B steps, every sample once, no "
-                                                                  "early stop."),
-        _figure("uniform-attention", uniform_attention, pictures.attention_kinds, "All logits zero, as a control."),
-        _figure("neurons", neurons, pictures.neurons,
+            "not describe. Training and test data are both sparsified. delta = 0.5.",
+        ),
+        _figure(
+            "fig7",
+            fig7,
+            pictures.attention_by_patterns,
+            "Figure 4 with d = m_a = m_b = 20 and M = 10, 15, 20.",
+        ),
+        _figure(
+            "fig8",
+            fig8,
+            pictures.removal_by_patterns,
+            "Figure 5 with d = m_a = m_b = 20 and M = 10, 15, 20 (quick: 10, 20).",
+        ),
+        _figure(
+            "initial-attention",
+            initial_attention,
+            pictures.over_delta,
+            "delta swept alone at alpha_* = 0.4, alpha_# = 0.1.",
+        ),
+        _figure(
+            "ablation", ablation, pictures.by_reading, "One departure from the standard reading at a time."
+        ),
+        _figure(
+            "single-pass",
+            single_pass,
+            pictures.single_pass,
+            "T = N/B steps, every sample once, no early stop.",
+        ),
+        _figure(
+            "uniform-attention", uniform_attention, pictures.attention_kinds, "All logits zero, as a control."
+        ),
+        _figure(
+            "neurons",
+            neurons,
+            pictures.neurons,
             "Lucky neurons are those active on a pattern at the start whose mean output weight has the "
-            "right sign."),
-        _figure("spurious", spurious, pictures.spurious,
+            "right sign.",
+        ),
+        _figure(
+            "spurious",
+            spurious,
+            pictures.spurious,
             "mu_3 fills the background with probability 0.9 if y = 1 and 0.1 if y = -1, at test 0.5; "
             "otherwise the "
             "background is empty (data.background=spurious_fourth: mu_4). The pool stays fixed and tokens "
-            "are removed."),
-        _figure("pruning", pruning, pictures.pruning,
+            "are removed.",
+        ),
+        _figure(
+            "pruning",
+            pruning,
+            pictures.pruning,
             "After training, as many tokens are kept as are relevant: those with the largest column sum of "
-            "attention."),
-        _figure("confusion", confusion, pictures.confusion,
-            "alpha_* = 0.4 fixed, alpha_# swept up to the vote's tie; success is a test loss below 1e-3."),
+            "attention.",
+        ),
+        _figure(
+            "confusion",
+            confusion,
+            pictures.confusion,
+            "alpha_* = 0.4 fixed, alpha_# swept up to the vote's tie; success is a test loss below 1e-3.",
+        ),
         _figure("variants", variants, pictures.variants, "One extension at a time."),
     )
-}  # fmt: skip
+}

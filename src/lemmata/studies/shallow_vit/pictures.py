@@ -132,8 +132,16 @@ def _critical(
         ]
         if shape(2) < shape(1):
             reach = reach[::-1]
-        axes.errorbar(place, middle, yerr=reach, fmt="o", color=colour, markersize=4, capsize=3,
-                      label=None if drawn else label)  # fmt: skip
+        axes.errorbar(
+            place,
+            middle,
+            yerr=reach,
+            fmt="o",
+            color=colour,
+            markersize=4,
+            capsize=3,
+            label=None if drawn else label,
+        )
         drawn = True
 
 
@@ -251,8 +259,14 @@ def _attention(axes: Axes, results: xr.Dataset) -> None:
         axes.plot(step[shown], mean[shown], marker=mark, color=colour, markersize=4, label=label)
     roles = results["attention_by_role_held"].mean("seed")
     for index, (name, style) in enumerate((("relevant", "-"), ("confusion", "--"), ("other", ":"))):
-        axes.plot(step[shown], roles.isel(role=index).values[shown], style, color="#888888", linewidth=1,
-                  label=f"on $S_*$ by {name} tokens")  # fmt: skip
+        axes.plot(
+            step[shown],
+            roles.isel(role=index).values[shown],
+            style,
+            color="#888888",
+            linewidth=1,
+            label=f"on $S_*$ by {name} tokens",
+        )
     axes.set(xlabel="step", ylabel="attention", ylim=(0, 1))
     axes.legend(fontsize=7)
 
@@ -352,8 +366,15 @@ def _table(results: xr.Dataset, verdicts: Verdicts, name: str, text: str) -> Fig
         for index, row in enumerate(rows):
             one = values if row is None else values.sel(samples=row)
             mean, error = one.mean("seed").values, one.std("seed").values / np.sqrt(one.sizes["seed"])
-            panel.errorbar(mean, place - 0.15 * index, xerr=error, fmt="o", color=CYCLE[index], markersize=4,
-                           label=None if row is None else f"N = {row}")  # fmt: skip
+            panel.errorbar(
+                mean,
+                place - 0.15 * index,
+                xerr=error,
+                fmt="o",
+                color=CYCLE[index],
+                markersize=4,
+                label=None if row is None else f"N = {row}",
+            )
         panel.set(xlabel=label)
         panel.grid(axis="y", color="#eeeeee")
     axes[0].set_yticks(place, kinds)
@@ -441,8 +462,12 @@ def _neuron_panels(row: Any, results: xr.Dataset) -> None:
 
     groups = ("lucky for $\\mu_1$", "lucky for $\\mu_2$", "wrong sign")
     for index, colour in enumerate((BLUE, RED, ORANGE)):
-        row[0].plot(step[shown], mean("projection", group=index, pattern=min(index, 1) if index < 2 else 0), color=colour,
-                    label=f"{groups[index]}, along it")  # fmt: skip
+        row[0].plot(
+            step[shown],
+            mean("projection", group=index, pattern=min(index, 1) if index < 2 else 0),
+            color=colour,
+            label=f"{groups[index]}, along it",
+        )
         row[1].plot(step[shown], mean("gate_persistence", group=index), color=colour, label=groups[index])
     row[0].plot(
         step[shown],
@@ -490,9 +515,15 @@ def _spread(axes: Axes, x: np.ndarray, values: xr.DataArray, colour: str, label:
         np.broadcast_to(x, rows.shape).ravel(), rows.ravel(), ".", color=colour, alpha=0.2, markersize=3
     )
     axes.errorbar(
-        x[order], mean[order], yerr=None if error is None else error[order], fmt="o-", color=colour, markersize=4,
-        capsize=2, label=label,
-    )  # fmt: skip
+        x[order],
+        mean[order],
+        yerr=None if error is None else error[order],
+        fmt="o-",
+        color=colour,
+        markersize=4,
+        capsize=2,
+        label=label,
+    )
 
 
 def _from_zero(axes: Axes) -> None:

@@ -63,25 +63,43 @@ def conditions(s: Setting) -> list[Condition]:
     assumption = max(s.spectral_norm, 1e-12)
     initial = s.key_query_error < 0.5 and s.spectral_norm <= 1 + 1e-9
     return [
-        Condition("C1 initial model: spectral norms <= 1, delta < 1/2 (Assumption 1)", initial, min(1 / assumption,
-                  _ratio(0.5, s.key_query_error))),
-        Condition("C1 sigma + tau <= pi/M ([P] 216)", s.disorder <= math.pi / s.patterns,
-                  _ratio(math.pi / s.patterns, s.disorder)),
-        Condition("C1 2 < M < min(m_a, m_b)", 2 < s.patterns < min(s.value_dim, s.key_dim),
-                  min(s.value_dim, s.key_dim) / s.patterns),
+        Condition(
+            "C1 initial model: spectral norms <= 1, delta < 1/2 (Assumption 1)",
+            initial,
+            min(1 / assumption, _ratio(0.5, s.key_query_error)),
+        ),
+        Condition(
+            "C1 sigma + tau <= pi/M ([P] 216)",
+            s.disorder <= math.pi / s.patterns,
+            _ratio(math.pi / s.patterns, s.disorder),
+        ),
+        Condition(
+            "C1 2 < M < min(m_a, m_b)",
+            2 < s.patterns < min(s.value_dim, s.key_dim),
+            min(s.value_dim, s.key_dim) / s.patterns,
+        ),
         _at_least("C2 min(sigma, delta) >= tau", min(s.value_error, s.key_query_error), s.token_noise),
         _at_least("C2 kappa/4 > tau", s.pattern_gap / 4, s.token_noise),
         Condition("C3 m >= epsilon^-2 M^2 log N ([P] 7)", None, _ratio(s.neurons, width_needed(s))),
-        _at_least("C4 alpha_* against alpha_# ([P] 8)", s.relevant_fraction,
-                  relevant_fraction_needed(s)),
-        _at_least("C4 alpha_* against alpha_# ([T], epsilon_S = 1)", s.relevant_fraction,
-                  relevant_fraction_needed(replace(s, confusion_slack=1.0))),
-        Condition("C5 batch ([P] 223): B >= ((1+sigma+tau)/(1-sigma-tau))^2", None,
-                  _ratio(s.batch, batch_for_luck(s))),
+        _at_least("C4 alpha_* against alpha_# ([P] 8)", s.relevant_fraction, relevant_fraction_needed(s)),
+        _at_least(
+            "C4 alpha_* against alpha_# ([T], epsilon_S = 1)",
+            s.relevant_fraction,
+            relevant_fraction_needed(replace(s, confusion_slack=1.0)),
+        ),
+        Condition(
+            "C5 batch ([P] 223): B >= ((1+sigma+tau)/(1-sigma-tau))^2",
+            None,
+            _ratio(s.batch, batch_for_luck(s)),
+        ),
         _at_least("C5 batch ([T] A.137)", *thesis_batch_sides(s)),
-        Condition("C6 N >= 1/(alpha_* - c''(sigma+tau))^2 ([P] 10)", None, _ratio(s.samples, samples_needed(s))),
-        _at_least("C7 1 > epsilon + (sigma+tau) M/pi (T > 0)", 1.0, s.slack + s.disorder * s.patterns / math.pi),
-    ]  # fmt: skip
+        Condition(
+            "C6 N >= 1/(alpha_* - c''(sigma+tau))^2 ([P] 10)", None, _ratio(s.samples, samples_needed(s))
+        ),
+        _at_least(
+            "C7 1 > epsilon + (sigma+tau) M/pi (T > 0)", 1.0, s.slack + s.disorder * s.patterns / math.pi
+        ),
+    ]
 
 
 def width_needed(s: Setting) -> float:
