@@ -1,5 +1,6 @@
 """What the paper claims, what would refute it, and what it predicts for a given setting."""
 
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -54,14 +55,15 @@ def predict(trial: ViTTraining) -> tuple[list[Condition], list[Prediction]]:
             "steps needed (thesis: eta^-3/5; constant 1, does not match)", theory.steps_needed_thesis(s)
         ),
     ]
-    for share in (0.25, 0.5, 1.0):
-        saving = theory.remove_irrelevant(s, share, c_noise=m.c_noise)
-        name = f"removing {share:.0%} of the irrelevant tokens"
-        found += [
-            Prediction(f"{name}: relevant fraction becomes", saving.relevant_fraction),
-            Prediction(f"{name}: samples times", saving.samples_ratio),
-            Prediction(f"{name}: steps times", saving.steps_ratio),
-        ]
+    asked = trial.data.removed_fraction / (1 - s.relevant_fraction) if s.relevant_fraction < 1 else 0.0
+    for share in sorted({0.25, 0.5, 1.0} | ({min(asked, 1.0)} if asked else set())):
+        found += _savings(
+            f"removing {share:.0%} of the irrelevant tokens", theory.remove_irrelevant(s, share, m.c_noise)
+        )
+    if trial.data.noisy_fraction > 0:
+        loud = theory.typical_noise(trial.data.noisy_std, trial.data.dim)
+        saving = theory.remove_noisy(replace(s, token_noise=loud), s.token_noise, m.c_noise)
+        found += _savings(f"removing the {trial.data.noisy_fraction:.0%} noisy tokens", saving)
     halved = theory.remove_noisy(s, s.token_noise / 2, c_noise=m.c_noise)
     found += [
         Prediction("halving the token noise: samples times", halved.samples_ratio),
@@ -73,6 +75,14 @@ def predict(trial: ViTTraining) -> tuple[list[Condition], list[Prediction]]:
         Prediction("where the constants come from", m.source),
     ]
     return theory.conditions(s), found
+
+
+def _savings(name: str, saving: theory.Saving) -> list[Prediction]:
+    return [
+        Prediction(f"{name}: relevant fraction becomes", saving.relevant_fraction),
+        Prediction(f"{name}: samples times", saving.samples_ratio),
+        Prediction(f"{name}: steps times", saving.steps_ratio),
+    ]
 
 
 # The claims -------------------------------------------------------------------------------------------------

@@ -142,13 +142,11 @@ def fig1a(scale: Scale) -> Sweep:
         (0.46, 0.42, 0.38, 0.35, 0.33, 0.31),
         (0.5, 0.45, 0.41, 0.38, 0.35, 0.33, 0.32, 0.30, 0.29),
     )
-    samples = pick(
-        scale, (4, 8), (4, 8, 12, 16, 24, 32, 48, 64), (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192)
-    )
+    samples = pick(scale, (4, 8), (4, 8, 12, 16, 24, 48), (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192))
     return Sweep(
         base(scale, 100, (0.4, 0.1)),
         (Axis("relevant_fraction", relevant, background_fixed), axis("data.samples", samples)),
-        seeds(scale, 12),
+        seeds(scale, 10),
     )
 
 
@@ -163,13 +161,15 @@ def fig3(scale: Scale) -> Sweep:
             axis("data.samples", samples),
         ),
         seeds(scale, 8),
-        keep=lambda at: scale == "paper" or at["attention"] == "frozen" or at["samples"] <= 64,
+        keep=lambda at: (
+            scale != "quick" or (at["samples"] <= 32 if at["attention"] == "trained" else at["samples"] >= 16)
+        ),
     )
 
 
 def fig1b(scale: Scale) -> Sweep:
     errors = pick(scale, (0.1, 0.4), (0.05, 0.2, 0.35, 0.5), (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6))
-    samples = pick(scale, (4, 8), (8, 16, 32, 64, 128), (8, 12, 16, 24, 32, 48, 64, 96, 128, 192))
+    samples = pick(scale, (4, 8), (8, 16, 32, 64), (8, 12, 16, 24, 32, 48, 64, 96, 128, 192))
     return Sweep(
         base(scale, 50, (0.3, 0.2), steps=1500),
         (axis("network.value_error", errors), axis("data.samples", samples)),
@@ -179,9 +179,7 @@ def fig1b(scale: Scale) -> Sweep:
 
 def fig1b_noise(scale: Scale) -> Sweep:
     noise = pick(scale, (0.01, 0.1), (0.01, 0.04, 0.07, 0.1), (0.01, 0.03, 0.05, 0.07, 0.09, 0.11, 0.13))
-    samples = pick(
-        scale, (4, 8), (8, 16, 32, 64, 128, 256), (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-    )
+    samples = pick(scale, (4, 8), (8, 16, 32, 64, 128), (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512))
     return Sweep(
         base(scale, 50, (0.3, 0.2), steps=1500),
         (axis("data.noise_std", noise), axis("data.samples", samples)),
@@ -193,7 +191,7 @@ def fig2(scale: Scale) -> Sweep:
     relevant = pick(
         scale,
         (0.45, 0.35),
-        (0.48, 0.44, 0.40, 0.36, 0.34, 0.32),
+        (0.48, 0.45, 0.42, 0.38, 0.35, 0.32),
         (0.48, 0.45, 0.42, 0.40, 0.38, 0.36, 0.34, 0.32),
     )
     trial = base(scale, 100, (0.4, 0.1), samples=pick(scale, (8,), (100,), (200,))[0], steps=1500)
@@ -203,7 +201,7 @@ def fig2(scale: Scale) -> Sweep:
             Axis("relevant_fraction", relevant, background_fixed),
             Axis("design", ("background fixed", "confusion fixed"), design),
         ),
-        seeds(scale, 16),
+        seeds(scale, 12),
     )
 
 
@@ -245,9 +243,10 @@ def fig5(scale: Scale) -> Sweep:
         removal_trial(scale),
         (
             axis("data.removal", ("random", "irrelevant", "noisy")),
-            Axis("removed", pick(scale, (0.0, 0.2), (0.0, 0.2, 0.4), (0.0, 0.1, 0.2, 0.3, 0.4)), remove),
+            Axis("removed", pick(scale, (0.0, 0.2), (0.0, 0.4), (0.0, 0.1, 0.2, 0.3, 0.4)), remove),
         ),
         seeds(scale, 12),
+        keep=lambda at: scale == "paper" or at["removed"] > 0 or at["removal"] == "random",
     )
 
 

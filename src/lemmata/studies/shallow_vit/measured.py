@@ -29,5 +29,5 @@ MEASURED = Measured(
     c_noise=1.0,
     steps_constant=50.0,
     steps_margin_constant=40.0,
-    source="placeholder",
+    source="lemmata check shallow-vit at the quick scale",
 )

@@ -49,9 +49,9 @@ def setting(fields: dict[str, Any]) -> theory.Setting:
 
 
 def zero_loss(results: xr.Dataset) -> Estimate:
-    """Success with at least 48 samples at the two largest relevant fractions."""
+    """Success with at least 24 samples at the two largest relevant fractions."""
     rows = results["success"].sortby("relevant_fraction").isel(relevant_fraction=slice(-2, None))
-    return fraction(rows.where(rows["samples"] >= 48, drop=True))
+    return fraction(rows.where(rows["samples"] >= 24, drop=True))
 
 
 def sample_exponent(results: xr.Dataset) -> Estimate:
