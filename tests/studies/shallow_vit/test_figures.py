@@ -1,5 +1,7 @@
 """Every figure can be ordered at every scale, run, drawn and judged."""
 
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -68,7 +70,7 @@ def test_prediction_answers_the_practitioner():
     conditions, predictions = predict(
         put(put(template(), "data.noisy_fraction", 0.4), "data.removed_fraction", 0.1)
     )
-    value = {p.name: p.value for p in predictions}
+    value: dict[str, Any] = {p.name: p.value for p in predictions}
     assert any("C4" in c.name for c in conditions)
     assert value["removing 20% of the irrelevant tokens: samples times"] < 1
     assert value["removing the 40% noisy tokens: samples times"] < 1

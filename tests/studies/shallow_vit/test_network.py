@@ -1,6 +1,7 @@
 """The network's output, its gradients, its variants and its initial models."""
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +25,7 @@ VARIANTS = {
 }
 
 
-def made(count=3, classes=2, tokens=8, network=None, **options):
+def made(count=3, classes: Any = 2, tokens=8, network=None, **options):
     data = TokenData(
         tokens=tokens,
         relevant_fraction=0.5,

@@ -1,6 +1,7 @@
 """Trainings keep the promises of the algorithm, and show the mechanism of the proofs."""
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -30,12 +31,12 @@ def changed(trial, **parts):
     )
 
 
-def begun(trial, seed=0):
-    trial = with_precision(trial)
+def begun(given, seed=0) -> Any:
+    trial: Any = with_precision(given)
     return trial, trial.start(random_key(trial, seed))
 
 
-def stepped(trial, count, seed=0):
+def stepped(trial, count, seed=0) -> Any:
     trial, state = begun(trial, seed)
     step = jax.jit(lambda s: trial.step(s))
     states = [state]
@@ -209,7 +210,7 @@ def test_impossible_trials_are_refused_in_one_sentence(parts, sentence):
 @pytest.mark.parametrize("field", ["learning_rate", "batch", "steps"])
 def test_descent_without_a_positive_number_is_refused(field):
     with pytest.raises(BadInput):
-        SGD(**{field: 0})
+        dataclasses.replace(SGD(), **{field: 0})
 
 
 @pytest.mark.parametrize("probes", ["attention", "neurons", "pruning"])

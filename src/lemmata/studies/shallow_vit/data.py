@@ -364,7 +364,7 @@ def _check_fractions(data: TokenData) -> None:
 
 
 def _counts(mean: float, turn: np.ndarray, rounding: str) -> np.ndarray:
-    return np.asarray(token_count(mean, turn, rounding))
+    return np.asarray(token_count(mean, jnp.asarray(turn), rounding))
 
 
 def _check_noise(data: TokenData) -> None:

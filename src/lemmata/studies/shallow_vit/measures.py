@@ -81,7 +81,7 @@ def exponent_gain(results: xr.Dataset) -> Estimate:
         return Estimate.absent("; ".join(law.note for law in laws if not law.exists))
     value = laws[0].value - laws[1].value
     half = [max(law.high - law.value, law.value - law.low) for law in laws]
-    reach = float(np.hypot(*half))
+    reach = float(np.hypot(half[0], half[1]))
     return Estimate(value, value - reach, value + reach, laws[0].count + laws[1].count)
 
 
@@ -348,8 +348,8 @@ def confusion_edge(results: xr.Dataset) -> Estimate:
 def heads(results: xr.Dataset) -> Estimate:
     """The standard deviation of log steps with four heads over that with one; interval by resampling
     seeds."""
-    rows = np.log(results["steps"].astype(float))
-    one, four = (rows.sel(variant=kind).values for kind in ("one head", "four heads"))
+    steps = results["steps"].astype(float)
+    one, four = (np.log(steps.sel(variant=kind).values) for kind in ("one head", "four heads"))
     if one.std() == 0:
         return Estimate.absent("all runs with one head took the same number of steps.")
     draw = np.random.default_rng(0).integers(0, len(one), (2000, len(one)))

@@ -149,7 +149,7 @@ class Network(eqx.Module):
         # One draw for all: every call of the generator costs a fraction of a second of compilation.
         normal = jax.random.normal(key, (sum(a * b for a, b in shapes),), dtype)
         hidden, *rest = _cut(normal, shapes)
-        heads = [self._head(*rest[4 * h : 4 * h + 4], data, patterns[:, 0]) for h in range(self.heads)]
+        heads = [self._head(rest[4 * h : 4 * h + 4], data, patterns[:, 0]) for h in range(self.heads)]
         query, key_weights, value = (jnp.stack(part) for part in zip(*heads, strict=True))
         places = data.tokens if self.output_weights == "per_token" else 1
         signs = flat(
@@ -159,11 +159,12 @@ class Network(eqx.Module):
         return Weights(query, key_weights, value, self.hidden_std * hidden), votes
 
     def _head(
-        self, turn: Array, query: Array, key: Array, value: Array, data: TokenData, base: Float[Array, "p d"]
+        self, normal: list[Array], data: TokenData, base: Float[Array, "p d"]
     ) -> tuple[Array, Array, Array]:
         """W_Q, W_K, W_V of one head, from normal numbers. Keys and queries start in the frame of the tokens
         (q_j = r_j = mu_j), which is no loss: a common rotation of both changes nothing. Values start in a
         random frame U (p_j = U mu_j)."""
+        turn, query, key, value = normal
         dtype, dim = base.dtype, data.dim
         eye = jnp.eye(self.key_dim or dim, dim, dtype=dtype)
         frame = jnp.linalg.qr(turn)[0][:, :dim]

@@ -102,7 +102,7 @@ def _map(axes: Axes, success: xr.DataArray, name: str, x: np.ndarray) -> Any:
         axes.plot(*np.array(sorted(points)).T, "o-", color=RED, markersize=4, linewidth=1)
     axes.set_yticks(samples, [f"{s:g}" for s in samples])
     axes.minorticks_off()
-    axes.set_ylim(edges(samples, True)[[0, -1]])
+    axes.set_ylim(*map(float, edges(samples, True)[[0, -1]]))
     return mesh
 
 
@@ -188,7 +188,7 @@ def steps_over_rate(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     steps = _reached(results)
     x = np.asarray(results["learning_rate"].values)
     _spread(axes, x, steps, BLUE)
-    middle = np.exp(np.log(steps).mean("seed"))
+    middle = np.exp(np.log(steps.transpose("seed", ...).values).mean(axis=0))
     anchor = len(x) // 2
     for power, colour, label in ((-1, GREEN, "paper: $\\eta^{-1}$"), (-0.6, RED, "thesis: $\\eta^{-3/5}$")):
         axes.plot(x, float(middle[anchor]) * (x / x[anchor]) ** power, "--", color=colour, label=label)
