@@ -143,6 +143,12 @@ def test_rigorous_bound_holds_for_random_perturbations():
         assert paid >= lemmas.relevant_attention_bound(scale**2, spread, many, 12) - 1e-12
 
 
+def test_bounds_on_all_patterns_add_up_to_one():
+    printed = lemmas.relevant_attention_printed(1.0, 0.2, 25, 50)
+    others = sum(lemmas.other_pattern_weight(1.0, 0.2, 25, 50, count) for count in (5, 10, 10))
+    assert printed + others == pytest.approx(1)
+
+
 def test_initial_attention_closed_forms():
     assert lemmas.initial_attention(0.5) == pytest.approx(math.e / (math.e + 1))
     assert lemmas.initial_attention(0.5, own=0.0) == pytest.approx(0.5)

@@ -37,6 +37,11 @@ def relevant_attention_bound(q2: float, spread: float, many: float, total: float
     return many * math.exp(gap) / (many * math.exp(gap) + total - many)
 
 
+def other_pattern_weight(q2: float, spread: float, many: float, total: float, others: float) -> float:
+    """W_j^n(t) <= nu_n(t) |S_j|: how much of another pattern's value a relevant token carries (Lemma 2, (27))."""
+    return attention_nu(q2, spread, many, total) * others
+
+
 def initial_attention(relevant: float, own: float | None = None) -> float:
     """Attention on the relevant tokens at the start for delta = tau = 0 and q_j = r_j for all j.
 
