@@ -306,6 +306,8 @@ def removal_by_patterns(results: xr.Dataset, verdicts: Verdicts) -> Figure:
 
 
 def _arms(axes: Axes, values: xr.DataArray) -> None:
+    # Without removal the arms are the same runs, which smaller scales take only once.
+    values = values.fillna(values.sel(removal="random").where(values["removed"] == 0))
     x = np.asarray(values["removed"].values)
     for index, kind in enumerate(values["removal"].values):
         colour, label = ARMS[str(kind)]
