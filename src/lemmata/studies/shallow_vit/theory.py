@@ -265,7 +265,8 @@ def _ratio(a: float, b: float) -> float:
 
 
 def _at_least(name: str, left: float, right: float) -> Condition:
-    return Condition(name, bool(left >= right), _ratio(max(left, 0.0), right) if right > 0 else math.inf)
+    """A left side that is not even positive misses by a factor of a thousand million: margins are positive."""
+    return Condition(name, bool(left >= right), _ratio(max(left, 1e-9), right) if right > 0 else math.inf)
 
 
 def typical_noise(noise_std: float, dim: int) -> float:
