@@ -43,6 +43,9 @@ class Trial(eqx.Module):
     """Fields (dotted paths, or the name of a part) that leave the random key alone: cells that differ only there see
     the same data and the same initial weights, so that arms can be compared in pairs."""
 
+    together: ClassVar[bool] = True
+    """Whether runs gain from advancing in lockstep; not those whose own arrays fill the cache of a core."""
+
     revision: ClassVar[int] = 1
     """Raised when the meaning of the trial changes, so that old records are not taken for new ones."""
 

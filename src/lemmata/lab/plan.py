@@ -26,7 +26,7 @@ def plan(cells: Sequence[Cell], workers: int) -> list[Chunk]:
     weighed = []
     for bucket in buckets(cells):
         weight = state_bytes(bucket[0])
-        width = lane_width(weight, len(bucket))
+        width = lane_width(weight, len(bucket)) if bucket[0].trial.together else 1
         size = max(width, most)
         for begin in range(0, len(bucket), size):
             part = tuple(bucket[begin : begin + size])

@@ -1,0 +1,206 @@
+"""One SGD step of the shallow vision transformer: the lab's step against PyTorch eager and against the
+matrix-multiply peak of one core.
+
+    python benchmarks/shallow_vit.py [--runs 8] [--steps 5]
+
+One step is: the gradient of the hinge loss over a batch of 32 samples (100 tokens, dimension 10, 1000
+neurons), and the update. Times are per run and step, averaged over the runs, the fastest of several rounds
+that take turns, so that a busy machine slows all of them alike. The peak is that of a 1500 x 1500
+single-precision product. All but the line "two threads" are pinned to one core.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+if CORES:
+    os.sched_setaffinity(0, CORES[:1])  # before JAX starts its threads
+
+import jax  # noqa: E402
+import jax.numpy as jnp  # noqa: E402
+import numpy as np  # noqa: E402
+
+from lemmata.descent import hinge_loss  # noqa: E402
+from lemmata.studies.shallow_vit.data import TokenData  # noqa: E402
+from lemmata.studies.shallow_vit.network import Network  # noqa: E402
+from lemmata.studies.shallow_vit.trials import SGD, ViTTraining, batch_gradient  # noqa: E402
+from lemmata.trial import random_key, with_precision  # noqa: E402
+
+BATCH, TOKENS, DIM, NEURONS = 32, 100, 10, 1000
+# Three products of token-by-neuron arrays with the hidden weights, four of attention maps with token vectors.
+FLOPS = BATCH * (3 * 2 * TOKENS * NEURONS * DIM + 4 * 2 * TOKENS * TOKENS * DIM)
+
+TRIAL = ViTTraining(
+    data=TokenData(samples=BATCH, tokens=TOKENS, dim=DIM, relevant_fraction=0.5, confusion_fraction=0.05),
+    network=Network(neurons=NEURONS),
+    descent=SGD(batch=BATCH),
+)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("--runs", type=int, default=8)
+    options.add_argument("--steps", type=int, default=5)
+    options.add_argument("--rounds", type=int, default=7)
+    chosen = options.parse_args()
+    keys = jnp.stack([random_key(TRIAL, seed) for seed in range(chosen.runs)])
+    states = jax.vmap(with_precision(TRIAL).start)(keys)
+    contestants = {
+        "peak": matrix_peak(),
+        "lab": jax_step(states, chosen.steps, one_by_one),
+        "vmap and autodiff": jax_step(states, chosen.steps, all_at_once),
+    } | torch_steps(states, chosen.steps)
+    times = fastest(contestants, chosen.rounds)
+    report(times, chosen.runs * chosen.steps)
+
+
+def report(times: dict[str, float], count: int) -> None:
+    peak = 2 * 1500**3 / times.pop("peak") / 1e9
+    print(f"one step of one run: batch {BATCH}, {TOKENS} tokens, dimension {DIM}, {NEURONS} neurons")
+    print(f"{'matrix-multiply peak of one core':34s} {peak:17.0f} GFLOP/s")
+    each = {name: seconds / count for name, seconds in times.items()}
+    for name, seconds in each.items():
+        rate = FLOPS / seconds / 1e9
+        slower = seconds / each["lab"]
+        print(
+            f"{name:34s} {seconds * 1e3:6.2f} ms {rate:7.1f} GFLOP/s {rate / peak:5.0%} of peak"
+            f" {slower:6.2f} x lab"
+        )
+    peers = [seconds for name, seconds in each.items() if name.startswith("PyTorch")]
+    if peers:
+        print(f"the lab's step is {min(peers) / each['lab']:.2f} times faster than PyTorch eager at its best")
+    else:
+        print("PyTorch is not installed here: no comparison (pip install torch).", file=sys.stderr)
+
+
+def fastest(contestants: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """The shortest time of each over rounds in which they take turns; the first, untimed turn compiles."""
+    best = dict.fromkeys(contestants, float("inf"))
+    for turn in range(rounds + 1):
+        for name, work in contestants.items():
+            began = time.perf_counter()
+            work()
+            if turn:
+                best[name] = min(best[name], time.perf_counter() - began)
+    return best
+
+
+def matrix_peak() -> Callable[[], object]:
+    """NumPy's product on one thread: the larger of what the usual libraries reach here."""
+    square = np.random.default_rng(0).normal(size=(1500, 1500)).astype(np.float32)
+    return lambda: square @ square
+
+
+# JAX --------------------------------------------------------------------------------------------------------
+
+
+def jax_step(states, steps: int, step: Callable) -> Callable[[], object]:
+    trial = with_precision(TRIAL)
+
+    @jax.jit
+    def train(weights):
+        def body(_, weights):
+            return step(trial, states, weights)
+
+        return jax.lax.fori_loop(0, steps, body, weights)
+
+    return lambda: jax.block_until_ready(train(states.weights))
+
+
+def updated(weights, gradient):
+    return jax.tree.map(lambda w, g: w - TRIAL.descent.learning_rate * g, weights, gradient)
+
+
+def one_by_one(trial, states, weights):
+    """What the lab does: runs one after another, samples one after another, one token-by-neuron array at a
+    time."""
+
+    def run(given):
+        one, votes, data = given
+        return updated(one, batch_gradient(trial.network, "hinge", one, votes, data, jnp.arange(BATCH))[1])
+
+    return jax.lax.map(run, (weights, states.votes, states.data))
+
+
+def all_at_once(trial, states, weights):
+    """The same mathematics the usual way: a plain ReLU, automatic differentiation, `vmap` over runs and
+    samples."""
+
+    def run(one, votes, data):
+        def objective(w):
+            def loss(sample):
+                attention = trial.network.attend(trial.network.fold(w), sample)[0]
+                active = jax.nn.relu(attention @ (sample.tokens @ w.value[0].T) @ w.hidden)
+                return hinge_loss(sample.label[0] * jnp.sum(active * votes[..., 0]) / TOKENS)
+
+            return jnp.mean(jax.vmap(loss)(data))
+
+        return updated(one, jax.grad(objective)(one))
+
+    return jax.vmap(run)(weights, states.votes, states.data)
+
+
+# PyTorch ----------------------------------------------------------------------------------------------------
+
+
+def torch_steps(states, steps: int) -> dict[str, Callable[[], object]]:
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return {}
+
+    def tensor(array) -> "torch.Tensor":
+        return torch.from_numpy(np.array(array))
+
+    runs = [
+        {
+            "query": tensor(states.weights.query[n, 0]),
+            "key": tensor(states.weights.key[n, 0]),
+            "value": tensor(states.weights.value[n, 0]),
+            "hidden": tensor(states.weights.hidden[n]),
+            "votes": tensor(states.votes[n, ..., 0]),
+            "tokens": tensor(states.data.tokens[n]),
+            "label": tensor(states.data.label[n, :, 0]),
+        }
+        for n in range(states.step.shape[0])
+    ]
+
+    def work() -> None:
+        for run in runs:
+            names = ("query", "key", "value", "hidden")
+            weights = [run[name].clone().requires_grad_() for name in names]
+            for _ in range(steps):
+                query, key, value, hidden = weights
+                x = run["tokens"]
+                attention = torch.softmax((x @ query.T) @ (x @ key.T).transpose(1, 2), dim=-1)
+                active = torch.relu((attention @ (x @ value.T)) @ hidden)
+                margin = run["label"] * (active * run["votes"]).sum(dim=(1, 2)) / TOKENS
+                loss = torch.relu(1 - margin).mean()
+                slopes = torch.autograd.grad(loss, weights)
+                with torch.no_grad():
+                    weights = [(w - g).requires_grad_() for w, g in zip(weights, slopes, strict=True)]
+
+    def on(threads: int) -> Callable[[], object]:
+        def timed() -> None:
+            if CORES:
+                os.sched_setaffinity(0, CORES[:threads])
+            torch.set_num_threads(threads)
+            work()
+            if CORES:
+                os.sched_setaffinity(0, CORES[:1])
+
+        return timed
+
+    two = {"PyTorch eager, two threads": on(2)} if len(CORES) > 1 else {}
+    return {"PyTorch eager, one thread": on(1)} | two
+
+
+if __name__ == "__main__":
+    main()
