@@ -89,7 +89,9 @@ def together(verdicts: Sequence[Verdict], rate: float = 0.05) -> list[Verdict]:
     """
     chances = [chance(v.measured, v.tolerance) if v.verdict != "inconclusive" else 1.0 for v in verdicts]
     count, ordered = len(verdicts), sorted(chances)
-    standing = max((k for k in range(1, count + 1) if ordered[k - 1] <= rate * k / count + ROUNDING), default=0)
+    standing = max(
+        (k for k in range(1, count + 1) if ordered[k - 1] <= rate * k / count + ROUNDING), default=0
+    )
     bar = ordered[standing - 1] if standing else -1.0
     pairs = zip(verdicts, chances, strict=True)
     needed = rate * (standing + 1) / count  # what one more discovery would have to reach
