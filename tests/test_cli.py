@@ -201,3 +201,19 @@ def test_control_c_stops_within_seconds_and_keeps_what_is_done(tmp_path):
         _, error = process.communicate(timeout=20)
     assert process.returncode == 130
     assert "Run the same command again" in error
+
+
+def test_a_sweep_file_with_a_new_axis_is_repeated_from_its_folder(tmp_path):
+    from dataclasses import replace
+
+    from lemmata.lab.order import place_order
+    from lemmata.lab.store import Store
+
+    order = replace(
+        place_order("benign-overfitting/fig1", "smoke", {"network.readout_divisor": "2"}, out=tmp_path / "o"),
+        axes={"data.noise_ratio": [5.0, 10.0]},
+    )
+    Store(tmp_path / "o").create(order.manifest())
+    assert order.command == f"lemmata run {tmp_path / 'o'}"
+    again = place_order(str(tmp_path / "o"))
+    assert [cell.id for cell in again.sweep.cells] == [cell.id for cell in order.sweep.cells]

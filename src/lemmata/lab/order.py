@@ -64,9 +64,11 @@ class Order:
 
     @property
     def command(self) -> str:
-        """The command that gives this order again."""
+        """The command that gives this order again; axes of a sweep file are found in the folder of its results."""
+        if self.axes:
+            return shlex.join(["lemmata", "run", str(self.store.path)])
         words = ["lemmata", "run", f"{self.study.id}/{self.figure.id}", "--scale", self.scale]
-        for path, value in {**self.changes, **self.axes}.items():
+        for path, value in self.changes.items():
             text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
             words += ["--set", f"{path}={text}"]
         if self.seeds is not None:
