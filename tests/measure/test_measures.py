@@ -144,12 +144,13 @@ def test_critical_size_follows_the_unit_of_size(unit):
 
 @pytest.mark.parametrize("steep", [3.0, 12.0, 500.0])
 def test_boundary_law_is_found_for_flat_steep_and_separating_transitions(steep):
-    law = boundary(diagram(steep, 5), "signal", "size")
-    at_theory = boundary(diagram(steep, 5), "signal", "size", exponent=-0.5).constant
+    """At 99.9 %, so that a draw that misses is a defect and not bad luck (six intervals are looked at)."""
+    law = boundary(diagram(steep, 5), "signal", "size", level=0.999)
+    at_theory = boundary(diagram(steep, 5), "signal", "size", exponent=-0.5, level=0.999).constant
     assert holds(law.exponent, -0.5)
     assert holds(at_theory, 1.6)
     assert holds(law.bend, 0.0)
-    assert law.exponent.high - law.exponent.low < 0.2
+    assert law.exponent.high - law.exponent.low < 0.3
     assert at_theory.high / at_theory.low < law.constant.high / law.constant.low
     assert ("bounded by the grid" in law.exponent.note) == (steep == 500)
 
