@@ -19,7 +19,7 @@ from lemmata.descent import Descent, fill, run_block
 from lemmata.studies.multihead.figures import fig2, hessian_path
 from lemmata.studies.multihead.network import Network
 from lemmata.studies.multihead.trials import Training
-from lemmata.trial import random_key, with_precision
+from lemmata.trial import Descending, random_key, with_precision
 
 
 def lanes_of(cells):
@@ -69,8 +69,9 @@ def torch_seconds(cells, states, steps: int) -> float:
 
 
 def figure(steps: int) -> None:
-    sweep = fig2("paper")
-    cells, horizon = sweep.cells, sweep.template.steps
+    cells = fig2("paper").cells
+    assert isinstance(cells[0].trial, Descending)
+    horizon = cells[0].trial.steps
     lanes = lanes_of(cells)
     ours = seconds_per_step(lanes, steps)
     print(f"figure 2, paper size: {len(cells)} cells, {horizon} steps")
@@ -89,13 +90,15 @@ def figure(steps: int) -> None:
 def spectra() -> None:
     """The whole Hessian spectrum of every number of heads of figure 2 at 100 checkpoints."""
     cells = [cell for cell in hessian_path("quick").cells if cell.seed == 0]
+    trial = cells[0].trial
+    assert isinstance(trial, Descending)
     lanes = lanes_of(cells)
-    most, spare = jnp.asarray(cells[0].trial.steps, jnp.int32), jnp.asarray(0, jnp.int32)
+    most, spare = jnp.asarray(trial.steps, jnp.int32), jnp.asarray(0, jnp.int32)
     jax.block_until_ready(run_block(lanes, jnp.asarray(1, jnp.int32), spare))
     began = time.perf_counter()
     jax.block_until_ready(run_block(lanes, most, spare))
     taken = time.perf_counter() - began
-    checkpoints = len(cells[0].trial.log_steps)
+    checkpoints = len(trial.log_steps)
     print(
         f"Hessian spectra: {len(cells)} runs of {most} steps with {checkpoints} checkpoints each in {taken:.1f} s"
     )

@@ -70,7 +70,7 @@ def test_norms_and_inner_products_count_every_member(counts, seed):
 def test_grouping_undoes_expanding():
     params, *_ = toy(2, 3)
     members = np.array([2.0, 1.0, 3.0])
-    found, counts = grouped.group(grouped.expand(params, members))
+    found, counts = grouped.group(grouped.expand(params, jnp.asarray(members)))
     np.testing.assert_array_equal(counts, members)
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(params), strict=True):
         np.testing.assert_array_equal(a, b)

@@ -29,7 +29,7 @@ def total(outputs: Float[Array, "group ..."], members: Members) -> Float[Array, 
 def inner(a: PyTree, b: PyTree, members: Members) -> Float[Array, ""]:
     """The inner product of two models over all heads, `sum_c n_c <a_c, b_c>`."""
     products = jax.tree.map(lambda x, y: jnp.sum((x * y).reshape(len(members), -1), axis=1), a, b)
-    return sum(members @ product for product in jax.tree.leaves(products))
+    return jnp.sum(jnp.stack([members @ product for product in jax.tree.leaves(products)]))
 
 
 def norm(params: PyTree, members: Members) -> Float[Array, ""]:

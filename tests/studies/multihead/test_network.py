@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jax.flatten_util import ravel_pytree
 
 from lemmata import BadInput
 from lemmata.descent import Descent, advance, begin, logistic_loss
@@ -68,7 +69,7 @@ def test_pooling_sums_the_rows_and_the_last_token_keeps_one():
     samples = mixture()
     full, _ = start_heads(Network(heads=2.0, start="signs", simulated=2), jax.random.key(1), samples)
     for kind, expected in (("pooling", full.decoder.sum(axis=1)), ("last", full.decoder[:, -1])):
-        net = Network(heads=2.0, start="signs", simulated=2, decoder=kind)
+        net = Network(heads=2.0, start="signs", simulated=2, decoder=kind)  # pyright: ignore[reportArgumentType]
         params, _ = start_heads(net, jax.random.key(1), samples)
         np.testing.assert_allclose(params.decoder, expected, rtol=1e-12)
 
@@ -164,7 +165,7 @@ def test_loss_hessian_is_the_second_derivative(kind):
     samples = mixture()
     net = Network(heads=2.0, start="random", simulated=2, decoder=kind)
     params, members = start_heads(net, jax.random.key(4), samples)
-    flat, rebuild = jax.flatten_util.ravel_pytree(jax.tree.map(lambda x: x[0], params))
+    flat, rebuild = ravel_pytree(jax.tree.map(lambda x: x[0], params))
     rest = jax.tree.map(lambda x: x[1:], params)
 
     def loss(weights):

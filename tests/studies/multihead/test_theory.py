@@ -120,7 +120,7 @@ def test_a_good_start_realises_any_loss_along_its_direction():
     row = 0.1 * np.asarray(data.frame[0] - data.frame[1])
     decoder_part, attention_part = margin_parts(data, row, samples)
     start = theory.GoodStart(
-        max(1.0, sqrt(10) * np.linalg.norm(row)), 1.0, float((decoder_part + attention_part).min())
+        max(1.0, sqrt(10) * float(np.linalg.norm(row))), 1.0, float((decoder_part + attention_part).min())
     )
     bounds = mixture_bounds(data, samples)
     heads = 2 * float(start.required_heads(bounds.data, 0.01))

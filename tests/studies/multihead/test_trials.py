@@ -58,7 +58,7 @@ def test_a_trillion_heads_train_like_few_would_with_a_slow_attention():
 def test_prediction_names_heads_step_and_what_binds():
     conditions, predictions = claims.predict(Forecast())
     said = {p.name: p.value for p in predictions}
-    assert said["heads that Theorem 1 asks for"] <= said["heads that Theorem 2 asks for"]
+    assert float(said["heads that Theorem 1 asks for"]) <= float(said["heads that Theorem 2 asks for"])
     assert said["what limits the step size"] == "1/rho"
     assert said["condition that binds"] == min(conditions[:6], key=lambda c: c.margin).name
     few, _ = claims.predict(put(Forecast(), "heads", 100.0))

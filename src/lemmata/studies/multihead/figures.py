@@ -42,14 +42,14 @@ def fig3(scale: Scale) -> Sweep:
 
 
 def fig4(scale: Scale) -> Sweep:
-    trial = Training(_planted(scale), descent=_descent(1.0, 40 if scale == "smoke" else 400), growth=0.5)
+    trial = Training(data=_planted(scale), descent=_descent(1.0, 40 if scale == "smoke" else 400), growth=0.5)
     return Sweep(
         trial, (_heads(PLANTED_HEADS[scale]),), _seeds({"smoke": 2, "quick": 12, "paper": 20}[scale])
     )
 
 
 def fig5(scale: Scale) -> Sweep:
-    trial = Training(_planted(scale), descent=_descent(1.0, 30 if scale == "smoke" else 300), growth=0.5)
+    trial = Training(data=_planted(scale), descent=_descent(1.0, 30 if scale == "smoke" else 300), growth=0.5)
     method = Axis(
         "optimiser", ("momentum", "adam"), lambda t, v: _with_method(t, v, {"momentum": 1.0, "adam": 0.06})
     )
@@ -92,7 +92,7 @@ def curvature(scale: Scale) -> Sweep:
 
 def hessian_path(scale: Scale) -> Sweep:
     steps, checkpoints = {"smoke": (30, 6), "quick": (1000, 100), "paper": (3000, 100)}[scale]
-    trial = CurvaturePath(Training(descent=_descent(1.0, steps)), checkpoints)
+    trial = CurvaturePath(training=Training(descent=_descent(1.0, steps)), checkpoints=checkpoints)
     heads = axis("training.network.heads", MIXTURE_HEADS[scale])
     return Sweep(trial, (heads,), _seeds({"smoke": 1, "quick": 3, "paper": 5}[scale]))
 
@@ -171,7 +171,7 @@ def gap(scale: Scale) -> Sweep:
     do not suffice to learn."""
     steps = 20 if scale == "smoke" else 400
     data = PlantedAttention(test_samples=100 if scale == "smoke" else 3000)
-    trial = Training(data, Network(heads=4.0), _descent(1.0, steps), growth=0.5)
+    trial = Training(data=data, network=Network(heads=4.0), descent=_descent(1.0, steps), growth=0.5)
     samples = {"smoke": (50, 100), "quick": (500, 1000, 2000), "paper": (500, 1000, 2000, 4000)}[scale]
     return Sweep(
         trial, (axis("data.samples", samples),), _seeds({"smoke": 2, "quick": 10, "paper": 20}[scale])

@@ -43,7 +43,7 @@ def log10_loss(results: xr.Dataset) -> xr.DataArray:
 def fig2(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     figure, axes = canvas(3, 2, width=3.6, height=2.9)
     _mixture_row(axes[0], results, attention_limit(results))
-    curves(axes[1, 0], np.log10(results["test_loss_curve"]), "heads")
+    curves(axes[1, 0], xr.ufuncs.log10(results["test_loss_curve"]), "heads")
     axes[1, 0].set_ylabel("log10 test loss")
     curves(axes[1, 1], results["mean_attention_norm_curve"], "heads")
     axes[1, 1].set_ylabel("mean norm of W_h")
