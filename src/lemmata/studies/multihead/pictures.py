@@ -243,8 +243,10 @@ def first_phase(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
         ("printed_residual", "around zeta/2 (as printed)", RED),
     ):
         axes[0].plot(samples, results[name].transpose("first_samples", "seed"), ".", color=colour, alpha=0.3)
-        axes[0].plot(samples, np.exp(np.log(results[name]).mean("seed")), "o-", color=colour, label=label)
-    start = float(np.exp(np.log(results.residual).mean("seed"))[0])
+        axes[0].plot(
+            samples, xr.ufuncs.exp(xr.ufuncs.log(results[name]).mean("seed")), "o-", color=colour, label=label
+        )
+    start = float(xr.ufuncs.exp(xr.ufuncs.log(results.residual).mean("seed"))[0])
     axes[0].plot(samples, start * (samples / samples[0]) ** -0.5, "--", color=BLACK, label="slope -1/2")
     axes[0].set(
         xscale="log", yscale="log", xlabel="samples of the first phase", ylabel="norm of the residual p"
