@@ -70,7 +70,7 @@ def _fig2(scale: Scale) -> Sweep:
     steps, samples = {"smoke": (60, 3000), "quick": (3000, 50_000), "paper": (30_000, 200_000)}[scale]
     descent = Descent(learning_rate=2e-3, target_loss=0.0, method="adam", batch=128, steps=steps, logs=24)
     learners = Axis("learner", ("wide", "analysed"), _with_learner)
-    return Sweep(GaussianDescent(descent=descent, samples=samples), (learners,), seeds(scale, 2, 3, 10))
+    return Sweep(GaussianDescent(descent=descent, samples=samples), (learners,), seeds(scale, 2, 4, 10))
 
 
 def _fig4(scale: Scale) -> Sweep:
@@ -80,7 +80,7 @@ def _fig4(scale: Scale) -> Sweep:
         trial = RealisticDescent(TINY, PositionalNetwork(diagonal=3.0), descent, 1000, 1000, keep_logits=True)
     elif scale == "quick":
         trial = changed(trial, samples=3000, test_samples=3000)
-    return Sweep(trial, (axis("data.partition", ("random", "contiguous")),), seeds(scale, 2, 3, 10))
+    return Sweep(trial, (axis("data.partition", ("random", "contiguous")),), seeds(scale, 2, 6, 10))
 
 
 # Validation runs -------------------------------------------------------------------------------------------------------
