@@ -94,7 +94,7 @@ def together(verdicts: Sequence[Verdict], rate: float = 0.05) -> list[Verdict]:
     )
     bar = ordered[standing - 1] if standing else -1.0
     pairs = zip(verdicts, chances, strict=True)
-    needed = rate * (standing + 1) / count  # what one more discovery would have to reach
+    needed = rate * (standing + 1) / max(count, 1)  # what one more discovery would have to reach
     return [v if p <= bar or v.verdict == "inconclusive" else _withdrawn(v, count, needed) for v, p in pairs]
 
 

@@ -46,7 +46,7 @@ def _carry_out(name, tmp_path):
     order = place_order(f"spatial-structure/{name}", "smoke", out=tmp_path)
     results = order.run()
     assert not np.any(results.status == 4)
-    verdicts = order.verdicts(results)
+    verdicts = STUDY.check(results)
     assert {v.id for v in verdicts} == {claim.id for claim in CLAIMS.values() if claim.figure == name}
     assert all(v.measured.exists for v in verdicts)
     assert order.draw(results, verdicts).stat().st_size > 0

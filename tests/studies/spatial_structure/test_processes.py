@@ -117,7 +117,9 @@ def test_full_population_descent_keeps_the_symmetry_up_to_the_noise_of_its_draws
 
 
 def _with_draws(draws: int) -> PopulationDescent:
-    return PopulationDescent(POPULATION.data, POPULATION.network, POPULATION.descent, draws)
+    return PopulationDescent(
+        data=POPULATION.data, network=POPULATION.network, descent=POPULATION.descent, draws=draws
+    )
 
 
 def test_large_samples_follow_the_population():

@@ -82,7 +82,12 @@ class CoupledDescent(Descending):
     @property
     def realistic(self) -> RealisticDescent:
         return RealisticDescent(
-            self.data, self.network, self.descent, self.samples, self.test_samples, False, self.precision
+            data=self.data,
+            network=self.network,
+            descent=self.descent,
+            samples=self.samples,
+            test_samples=self.test_samples,
+            precision=self.precision,
         )
 
     def start(self, key: Key) -> Coupled:

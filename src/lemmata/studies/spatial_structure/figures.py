@@ -62,7 +62,9 @@ def _with_learner(trial: GaussianDescent, learner: str) -> GaussianDescent:
         descent = Descent(
             learning_rate=3e-4, target_loss=0.0, method="gd", batch=2048, steps=steps, logs=logs
         )
-        return changed(GaussianDescent(trial.data, descent, samples=trial.samples), learner=learner)
+        return changed(
+            GaussianDescent(data=trial.data, descent=descent, samples=trial.samples), learner=learner
+        )
     return changed(trial, learner=learner)
 
 
@@ -70,17 +72,24 @@ def _fig2(scale: Scale) -> Sweep:
     steps, samples = {"smoke": (60, 3000), "quick": (3000, 50_000), "paper": (30_000, 200_000)}[scale]
     descent = Descent(learning_rate=2e-3, target_loss=0.0, method="adam", batch=128, steps=steps, logs=24)
     learners = Axis("learner", ("wide", "analysed"), _with_learner)
-    return Sweep(GaussianDescent(descent=descent, samples=samples), (learners,), seeds(scale, 2, 3, 10))
+    return Sweep(GaussianDescent(descent=descent, samples=samples), (learners,), seeds(scale, 2, 4, 10))
 
 
 def _fig4(scale: Scale) -> Sweep:
     trial = changed(template(), keep_logits=True, descent__logs=25, descent__steps=3000)
     if scale == "smoke":
         descent = SlowAttention(1e-3, 3e3, steps=600, logs=9)
-        trial = RealisticDescent(TINY, PositionalNetwork(diagonal=3.0), descent, 1000, 1000, keep_logits=True)
+        trial = RealisticDescent(
+            data=TINY,
+            network=PositionalNetwork(diagonal=3.0),
+            descent=descent,
+            samples=1000,
+            test_samples=1000,
+            keep_logits=True,
+        )
     elif scale == "quick":
         trial = changed(trial, samples=3000, test_samples=3000)
-    return Sweep(trial, (axis("data.partition", ("random", "contiguous")),), seeds(scale, 2, 3, 10))
+    return Sweep(trial, (axis("data.partition", ("random", "contiguous")),), seeds(scale, 2, 6, 10))
 
 
 # Validation runs -------------------------------------------------------------------------------------------------------
@@ -187,11 +196,15 @@ def _common_rate(scale: Scale) -> Sweep:
 
 def _frozen_attention(scale: Scale) -> Sweep:
     trial = RealisticDescent(
-        SMALL, PositionalNetwork(), SlowAttention(2e-4, 1e4, steps=2000, logs=21), 2000, 4000
+        data=SMALL, descent=SlowAttention(2e-4, 1e4, steps=2000, logs=21), samples=2000, test_samples=4000
     )
     if scale == "smoke":
         trial = RealisticDescent(
-            TINY, PositionalNetwork(diagonal=3.0), SlowAttention(1e-3, 3e3, steps=400, logs=5), 600, 1000
+            data=TINY,
+            network=PositionalNetwork(diagonal=3.0),
+            descent=SlowAttention(1e-3, 3e3, steps=400, logs=5),
+            samples=600,
+            test_samples=1000,
         )
     if scale == "paper":
         trial = changed(template(), descent__steps=3000, descent__logs=31)
@@ -207,7 +220,9 @@ def _linear_phase(scale: Scale) -> Sweep:
     steps, logs = (600, 61) if scale == "smoke" else (1000, 201)
     descent = SlowAttention(1e-4, 1.0, steps=steps, logs=logs)
     network = PositionalNetwork(diagonal=3.0, init=1e-7)
-    trial = RealisticDescent(changed(SMALL, dimension=8), network, descent, 1000, 100)
+    trial = RealisticDescent(
+        data=changed(SMALL, dimension=8), network=network, descent=descent, samples=1000, test_samples=100
+    )
     linears = (3e-4, 1e-3) if scale == "smoke" else (1e-4, 3e-4, 1e-3)
     samples = {"smoke": (500, 1000), "quick": (500, 1000, 2000)}.get(scale, (1000, 2000, 4000, 8000, 16_000))
     return Sweep(trial, (axis("network.linear", linears), axis("samples", samples)), seeds(scale, 2, 4, 10))
@@ -219,7 +234,11 @@ def _coupling(scale: Scale) -> Sweep:
     if scale == "smoke":
         network = PositionalNetwork(linear=1e-4, diagonal=3.0, init=1e-5)
         trial = CoupledDescent(
-            TINY, network, SlowAttention(1e-3, 3e3, steps=400, logs=11), draws=4000, test_samples=200
+            data=TINY,
+            network=network,
+            descent=SlowAttention(1e-3, 3e3, steps=400, logs=11),
+            draws=4000,
+            test_samples=200,
         )
         samples = (500, 2000)
     return Sweep(trial, (axis("samples", samples),), seeds(scale, 2, 4, 10))

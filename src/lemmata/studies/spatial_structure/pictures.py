@@ -344,7 +344,7 @@ def transfer(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     panels[0].legend(fontsize=7)
     for learner in results.learner.values:
         needed = results.needed.sel(learner=learner)
-        if np.isfinite(needed).all():
+        if not np.isinf(needed).any():
             panels[1].errorbar(
                 patches,
                 needed.mean("seed"),

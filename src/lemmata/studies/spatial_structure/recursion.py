@@ -69,7 +69,12 @@ def exponents(degree: int) -> np.ndarray:
 
 
 def tied_scores(
-    same: Array, cross: Array, diagonal: Array | float, patches: int, size: int, temperature=1.0
+    same: Array,
+    cross: Array,
+    diagonal: Array | float,
+    patches: int,
+    size: int,
+    temperature: Array | float = 1.0,
 ) -> Scores:
     """`Lambda, Gamma, Xi`: row-softmax of tied logits."""
     top = jnp.maximum(jnp.maximum(same, cross), diagonal) / temperature

@@ -107,7 +107,11 @@ class Transfer(Computed):
             trained = train(pretraining(data, network, self.target_slack), key=jax.random.fold_in(key, 1))
             return tied_logits(world.group_of, network.diagonal, trained["same"], trained["cross"]), world
         source = RealisticDescent(
-            data, network, SlowAttention(2e-4, 1e4, steps=2500, logs=3), self.source_samples, 100
+            data=data,
+            network=network,
+            descent=SlowAttention(2e-4, 1e4, steps=2500, logs=3),
+            samples=self.source_samples,
+            test_samples=100,
         )
         source_key = jax.random.fold_in(key, 1)
         trained = train(source, key=source_key)
@@ -171,7 +175,13 @@ def pretraining(data: Structured, network: PositionalNetwork, target_slack: floa
     rate = 1e-4 * (64 / data.patches) ** 2
     descent = SlowAttention(rate, 3e4 * (data.patches / 64) ** 2, steps=60_000, logs=3)
     return IdealisedDescent(
-        data, network, descent, alignment=0.02, target_slack=target_slack, draws=500, test_draws=10
+        data=data,
+        network=network,
+        descent=descent,
+        alignment=0.02,
+        target_slack=target_slack,
+        draws=500,
+        test_draws=10,
     )
 
 
@@ -249,7 +259,7 @@ def value_descent(task: Task, key: Key) -> Run:
     unseen = draw_unseen(trial.data, jax.random.fold_in(key, 1), world, trial.test_samples)
     run = []
     for size in trial.sizes:
-        refit = Refit(trial.network, trial.data, logits, world, samples=size)
+        refit = Refit(network=trial.network, data=trial.data, logits=logits, world=world, samples=size)
         value = jnp.asarray(train(refit, key=jax.random.fold_in(key, 0))["value"])
         out = output_of_projections(projections(trial.data, value, world, unseen), logits, trial.shape)
         cosine = value @ world.feature / jnp.linalg.norm(value)
@@ -349,7 +359,12 @@ def scratch(task: Task, key: Key) -> Run:
     descent = SlowAttention(1e-4 * shrink, 3e4 / shrink, steps=2500, logs=3)
     run = []
     for size in trial.sizes:
-        start = Scratch(trial.network, descent, jnp.asarray(inputs[:size]), jnp.asarray(labels[:size]))
+        start = Scratch(
+            network=trial.network,
+            descent=descent,
+            coefficients=jnp.asarray(inputs[:size]),
+            labels=jnp.asarray(labels[:size]),
+        )
         fitted = train(start, key=key)
         scores = softmax(fitted["logits"] / trial.shape.temperature, axis=1)
         run.append((task.error(test_labels, fitted["value"] * test @ scores.T), 1.0))
@@ -411,7 +426,9 @@ def perceptron(task: Task, key: Key) -> Run:
     labels, inputs, test_labels, test = _told(task, key)
     run = []
     for size in task.trial.sizes:
-        fitted = train(Perceptron(jnp.asarray(inputs[:size]), jnp.asarray(labels[:size])), key=key)
-        out = _perceptron([fitted[name] for name in ("inner", "bias", "outer")], test)
+        fitted = train(
+            Perceptron(coefficients=jnp.asarray(inputs[:size]), labels=jnp.asarray(labels[:size])), key=key
+        )
+        out = _perceptron([fitted[name] for name in ("inner", "bias", "outer")], jnp.asarray(test))
         run.append((float(np.mean(test_labels * np.asarray(out) <= 0)), 1.0))
     return run

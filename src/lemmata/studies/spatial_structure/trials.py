@@ -28,6 +28,7 @@ from lemmata.studies.spatial_structure.network import (
 )
 from lemmata.studies.spatial_structure.recursion import (
     Moments,
+    Pull,
     Tied,
     advance_tied,
     draw_moments,
@@ -270,7 +271,7 @@ class Idealised(NamedTuple):
     unseen_power: Array
     unseen_linear: Array
     slack: Float[Array, ""]
-    pull: Tied
+    pull: Pull
     step: Int[Array, ""]
     event1: Int[Array, ""]
 
