@@ -28,6 +28,8 @@ def test_title_page_names_exactly_the_figures_and_claims_there_are():
 def test_every_cell_of_every_figure_can_be_built(id, scale):
     cells = FIGURES[id].sweep(scale).cells
     assert len({cell.id for cell in cells}) == len(cells)
+    recorded = {"attention", "steps", "status", "test_loss", "success"}
+    assert not recorded & set(FIGURES[id].sweep(scale).dims)
 
 
 def ordered(id, folder):
@@ -97,7 +99,7 @@ def test_sample_exponent_finds_a_planted_law(exponent):
 
 
 def test_advantage_of_attention_finds_planted_laws():
-    both = xr.concat([planted(-2.0), planted(-4.0)], xr.Variable("attention", ["trained", "frozen"]))
+    both = xr.concat([planted(-2.0), planted(-4.0)], xr.Variable("kind", ["trained", "frozen"]))
     results = xr.Dataset({"success": both})
     gain = measures.exponent_gain(results)
     assert gain.low < 2 < gain.high

@@ -156,13 +156,13 @@ def fig3(scale: Scale) -> Sweep:
     return Sweep(
         base(scale, 100, (0.4, 0.1), steps=1500),
         (
-            axis("network.attention", ("trained", "frozen")),
+            axis("network.attention", ("trained", "frozen"), name="kind"),
             Axis("relevant_fraction", relevant, background_fixed),
             axis("data.samples", samples),
         ),
         seeds(scale, 8),
         keep=lambda at: (
-            scale != "quick" or (at["samples"] <= 32 if at["attention"] == "trained" else at["samples"] >= 16)
+            scale != "quick" or (at["samples"] <= 32 if at["kind"] == "trained" else at["samples"] >= 16)
         ),
     )
 
@@ -321,7 +321,10 @@ def uniform_attention(scale: Scale) -> Sweep:
     samples = pick(scale, (4, 8), (8, 32, 128), (8, 16, 32, 64, 128, 256))
     return Sweep(
         base(scale, 50, (0.4, 0.1), steps=1500),
-        (axis("network.attention", ("trained", "frozen", "uniform")), axis("data.samples", samples)),
+        (
+            axis("network.attention", ("trained", "frozen", "uniform"), name="kind"),
+            axis("data.samples", samples),
+        ),
         seeds(scale, 8),
     )
 

@@ -59,7 +59,7 @@ def sample_exponent(results: xr.Dataset) -> Estimate:
 
 
 def frozen_exponent(results: xr.Dataset) -> Estimate:
-    return _noted(boundary(results["success"].sel(attention="frozen"), "samples", "relevant_fraction"))
+    return _noted(boundary(results["success"].sel(kind="frozen"), "samples", "relevant_fraction"))
 
 
 def _noted(law: Any) -> Estimate:
@@ -74,7 +74,7 @@ def _noted(law: Any) -> Estimate:
 def exponent_gain(results: xr.Dataset) -> Estimate:
     """The trained exponent minus the frozen one; the intervals of the two fits are added in quadrature."""
     laws = [
-        boundary(results["success"].sel(attention=kind), "samples", "relevant_fraction").exponent
+        boundary(results["success"].sel(kind=kind), "samples", "relevant_fraction").exponent
         for kind in ("trained", "frozen")
     ]
     if not all(law.exists for law in laws):
@@ -90,7 +90,7 @@ def frozen_ratio(results: xr.Dataset) -> Estimate:
     found = []
     for value in results["relevant_fraction"].values:
         sizes = [
-            critical_size(results["success"].sel(attention=kind, relevant_fraction=value), "samples")
+            critical_size(results["success"].sel(kind=kind, relevant_fraction=value), "samples")
             for kind in ("trained", "frozen")
         ]
         if all(s.exists for s in sizes):
@@ -307,9 +307,10 @@ def lucky_elsewhere(results: xr.Dataset) -> Estimate:
 
 
 def gates(results: xr.Dataset) -> Estimate:
-    """The smallest share of open gates of both lucky groups after the start."""
-    one = results["gate_persistence_curve"].sel(output_weights="per_token").isel(group=slice(0, 2))
-    return mean(one.min(["group", "step"]))
+    """The share of open gates of both lucky groups at the end, relative to the start: neurons are chosen by
+    pattern, and a few of their gates are closed from the start on tokens that attend to other patterns too."""
+    one = results["gate_persistence_held"].sel(output_weights="per_token").isel(group=slice(0, 2))
+    return mean((one.isel(step=-1) / one.isel(step=0)).min("group"))
 
 
 def value_growth(results: xr.Dataset) -> Estimate:

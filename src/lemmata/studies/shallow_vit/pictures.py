@@ -41,14 +41,14 @@ def trained_against_frozen(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     x = np.asarray(results["relevant_fraction"].values)
     for panel, kind in zip(axes[:2], ("trained", "frozen"), strict=True):
         power = 2 if kind == "trained" else 4
-        success = results["success"].sel(attention=kind)
+        success = results["success"].sel(kind=kind)
         mesh = _map(panel, success, "relevant_fraction", x**-power)
         panel.set(
             xlabel=f"$\\alpha_*^{{-{power}}}$", ylabel="training samples $N$", title=f"{kind} attention"
         )
     figure.colorbar(mesh, ax=axes[1], label="share of runs with test loss < $10^{-3}$")
     for kind, colour in (("trained", BLUE), ("frozen", RED)):
-        _critical(axes[2], results["success"].sel(attention=kind), "relevant_fraction", x, colour, kind)
+        _critical(axes[2], results["success"].sel(kind=kind), "relevant_fraction", x, colour, kind)
     axes[2].set(xscale="log", yscale="log", xlabel="$\\alpha_*$", ylabel="$N_{50}$", title="$N_{50}$ of both")
     _plain_ticks(axes[2], x)
     axes[2].legend()
@@ -401,8 +401,8 @@ def single_pass(results: xr.Dataset, verdicts: Verdicts) -> Figure:
 def attention_kinds(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     figure, axes = canvas()
     x = np.asarray(results["samples"].values)
-    for kind, colour in zip(results["attention"].values, (BLUE, RED, ORANGE), strict=True):
-        _spread(axes, x, results["test_loss"].sel(attention=kind), colour, str(kind))
+    for kind, colour in zip(results["kind"].values, (BLUE, RED, ORANGE), strict=True):
+        _spread(axes, x, results["test_loss"].sel(kind=kind), colour, str(kind))
     axes.set(xscale="log", xlabel="training samples $N$", ylabel="test hinge loss")
     axes.set_yscale("symlog", linthresh=1e-4)
     axes.legend(title="attention")
