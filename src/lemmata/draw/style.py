@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
 from cycler import cycler
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.axis import XAxis, YAxis
     from matplotlib.figure import Figure
 
     from lemmata.measure.compare import Verdict
@@ -44,6 +46,14 @@ def canvas(
     return plt.subplots(
         rows, columns, figsize=(width * columns, height * rows), layout="constrained", **options
     )
+
+
+def plain_log_ticks(*axes: "XAxis | YAxis") -> None:
+    """Ticks at 1, 2 and 5 times powers of ten, written out: for logarithmic axes over a decade or two."""
+    for axis in axes:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.set_minor_formatter(NullFormatter())
 
 
 def settings(results: "xr.Dataset") -> dict[str, Any]:

@@ -7,7 +7,18 @@ from matplotlib.figure import Figure
 
 from lemmata.descent import DIVERGED
 from lemmata.draw.phase import Line, phase_diagram
-from lemmata.draw.style import BLACK, BLUE, CYCLE, GREEN, ORANGE, RED, canvas, caption, settings
+from lemmata.draw.style import (
+    BLACK,
+    BLUE,
+    CYCLE,
+    GREEN,
+    ORANGE,
+    RED,
+    canvas,
+    caption,
+    plain_log_ticks,
+    settings,
+)
 from lemmata.measure.compare import Verdict
 from lemmata.measure.levelset import level_set
 from lemmata.studies.benign_overfitting import theory
@@ -150,6 +161,7 @@ def times(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
         )
     right.loglog(eps, float(last[0]) * eps[-1] / eps, "--", color=LOSER, label="slope −1")
     right.set(xlabel="target loss ε", title="time against target loss")
+    plain_log_ticks(left.xaxis)
     left.legend(fontsize=7, ncols=2)
     right.legend(fontsize=7, title=label)
     caption(figure, results, "Steps to reach a training loss; points are seeds, lines their mean;", verdicts)
@@ -172,6 +184,7 @@ def winner(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     for ax in (left, right):
         ax.axvline(1.0, color=BLACK, linestyle=":", label=r"mean field: $N\,\mathrm{SNR}^2 = 2C_p^2$")
         ax.set(xlabel=r"$N\,\mathrm{SNR}^2 / (2 C_p^2)$")
+        plain_log_ticks(ax.xaxis)
         ax.legend(fontsize=7)
     right.axhline(theory.HARMFUL_LOSS_FLOOR_PROOF, color=RED, linestyle="--", linewidth=1)
     right.text(
@@ -255,6 +268,7 @@ def noise_ratio(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     )
     figure.colorbar(mesh, ax=ax, label="test loss")
     ax.set(xlabel=r"$N\,\mathrm{SNR}^2 / (2 C_p^2)$", ylabel=r"strong over weak noise $C_p$")
+    plain_log_ticks(ax.xaxis, ax.yaxis)
     ax.legend(fontsize=8, loc="upper left", facecolor="white", frameon=True)
     caption(figure, results, f"N = {settings(results)['data.samples']}; mean over", verdicts)
     return figure
