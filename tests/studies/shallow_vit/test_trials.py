@@ -33,7 +33,7 @@ def changed(trial, **parts):
 
 def begun(given, seed=0) -> Any:
     trial: Any = with_precision(given)
-    return trial, jax.jit(trial.start)(random_key(trial, seed))
+    return trial, jax.jit(lambda key: trial.start(key))(random_key(trial, seed))
 
 
 def stepped(trial, count, seed=0) -> Any:
@@ -56,7 +56,7 @@ def test_training_ends_at_zero_training_loss_and_generalises():
 def test_a_batch_with_zero_hinge_loss_moves_nothing():
     trial, state = begun(SMALL)
     far = state._replace(votes=1e6 * state.votes, data=state.data._replace(label=_predicted(trial, state)))
-    after = jax.jit(trial.step)(far)
+    after = jax.jit(lambda state: trial.step(state))(far)
     for before, moved in zip(far.weights, after.weights, strict=True):
         np.testing.assert_array_equal(before, moved)
     assert after.done

@@ -95,7 +95,11 @@ def frozen_ratio(results: xr.Dataset) -> Estimate:
         ]
         if all(s.exists for s in sizes):
             found.append(
-                [sizes[1].value / sizes[0].value, sizes[1].low / sizes[0].high, sizes[1].high / sizes[0].low]
+                [
+                    sizes[1].value / sizes[0].value,
+                    sizes[1].low / sizes[0].high,
+                    sizes[1].high / max(sizes[0].low, 1e-9),
+                ]
             )
     if not found:
         return Estimate.absent("no relevant fraction has a measured N_50 for both kinds of attention.")

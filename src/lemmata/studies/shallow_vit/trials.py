@@ -280,8 +280,8 @@ def _judge(trial: ViTTraining, state: State) -> Record:
         "train_error": train["error"],
         "attention": attention[0],
         "attention_by_role": attention[1:],
-        "value_error": state.errors.value,
-        "key_query_error": state.errors.key_query,
+        "initial_value_error": state.errors.value,
+        "initial_key_query_error": state.errors.key_query,
         "spectral_norm": state.errors.spectral,
         "token_noise": jnp.max(state.data.noise),
     }
