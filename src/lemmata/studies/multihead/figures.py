@@ -92,7 +92,7 @@ def curvature(scale: Scale) -> Sweep:
 
 def hessian_path(scale: Scale) -> Sweep:
     steps, checkpoints = {"smoke": (30, 6), "quick": (1000, 100), "paper": (3000, 100)}[scale]
-    trial = CurvaturePath(training=Training(descent=_descent(1.0, steps)), checkpoints=checkpoints)
+    trial = CurvaturePath(training=Training(descent=_descent(1.0, steps)), checkpoints=checkpoints)  # pyright: ignore[reportCallIssue]
     heads = axis("training.network.heads", MIXTURE_HEADS[scale])
     return Sweep(trial, (heads,), _seeds({"smoke": 1, "quick": 3, "paper": 5}[scale]))
 

@@ -21,7 +21,7 @@ from lemmata.trial import Key, fixed
 # Partitions ------------------------------------------------------------------------------------------------------------
 
 
-def from_labels(labels: Sequence[int]) -> Int[np.ndarray, " patches"]:
+def from_labels(labels: Sequence[int] | np.ndarray) -> Int[np.ndarray, " patches"]:
     """A partition given position by position; groups must be 0, 1, ..., all of one size, and more than one."""
     found = np.asarray(labels)
     require(found.ndim == 1 and found.size > 0, "a partition is one group number per position, in one list.")

@@ -136,7 +136,8 @@ class GaussianDescent(Descending):
         return {"loss": state.fit.loss, "test_error": jnp.mean(margin <= 0, dtype=margin.dtype), **measured}
 
     def record(self, state: GaussianFit) -> Record:
-        return self.watch(state) | {
+        return {
+            **self.watch(state),
             "logits": self.logits(state.fit.params),
             "group_of": jnp.asarray(self.data.group_of),
         }

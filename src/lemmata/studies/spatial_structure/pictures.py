@@ -287,7 +287,7 @@ def coupling(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     samples = results.samples.values
     for colour, (name, label) in zip(COLOURS, names.items(), strict=False):
         values = results[name]
-        middle = np.exp(np.log(values).mean("seed"))
+        middle = np.exp(np.log(values).mean("seed"))  # pyright: ignore[reportArgumentType]
         panels[0].plot(samples, middle / middle[0], "o-", color=colour, label=label)
     panels[0].plot(samples, (samples / samples[0]) ** -0.5, ":", color=BLACK, label="N^-1/2")
     panels[0].set(

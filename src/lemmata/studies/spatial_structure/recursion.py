@@ -237,7 +237,8 @@ def sigmoid_threshold(
         tied = Tied(jnp.exp(jnp.asarray(log_alpha)), jnp.zeros(()), jnp.zeros(()))
         return float(look(tied, moments.power, moments.linear, diagonal, patches, size, shape).slack) - slack
 
-    return float(np.exp(brentq(distance, -12.0, 2.0, xtol=1e-4)))
+    crossing = brentq(distance, -12.0, 2.0, xtol=1e-4)
+    return math.exp(crossing)  # pyright: ignore[reportArgumentType]
 
 
 def tied_risk(margin: Float[Array, " draws"]) -> dict[str, Array]:

@@ -105,7 +105,9 @@ class Transfer(Computed):
             return tied_logits(world.group_of, network.diagonal, 0.0, 0.0), world
         if self.pretraining == "population":
             trained = train(pretraining(data, network, self.target_slack), key=jax.random.fold_in(key, 1))
-            return tied_logits(world.group_of, network.diagonal, trained["same"], trained["cross"]), world
+            return tied_logits(
+                world.group_of, network.diagonal, float(trained["same"]), float(trained["cross"])
+            ), world
         source = RealisticDescent(
             data=data,
             network=network,
