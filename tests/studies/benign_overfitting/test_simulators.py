@@ -67,6 +67,7 @@ def test_leading_order_is_close_early_and_not_exact():
     assert off[-1] > 1e-6
 
 
+@pytest.mark.slow
 def test_a_basis_of_the_rows_changes_nothing():
     """With a key dimension above 2P the rows are kept in a basis of their span, with one below they are kept as they are."""
     for key_dim in (20, 60):
@@ -221,6 +222,7 @@ def test_the_step_size_is_constant_unless_it_ramps_up():
     np.testing.assert_allclose([ramping.rate(jnp.asarray(t)) for t in (0, 5, 10, 20)], [1e-3, 1e-2, 0.1, 0.1])
 
 
+@pytest.mark.slow
 def test_passive_rows_move_nothing():
     t = put(trial(4, simulator="gram"), "descent.steps", 20)
     few, many = (train(put(t, "test_points", n), key=jax.random.key(1))["train_loss"] for n in (2, 10))

@@ -95,6 +95,7 @@ def test_one_step_is_the_gradient_step_of_the_batch():
         np.testing.assert_allclose(before - slope, after, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_runs_side_by_side_are_the_runs_alone():
     trial = with_precision(SMALL)
     keys = jnp.stack([random_key(SMALL, seed) for seed in (0, 1)])
@@ -103,6 +104,7 @@ def test_runs_side_by_side_are_the_runs_alone():
     np.testing.assert_allclose(together.weights.hidden[1], alone.weights.hidden, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_weighted_patterns_train_like_all_tokens():
     quiet = changed(SMALL, data={"noise_std": 0.0}, network={"output_weights": "shared"})
     whole = train(quiet, key=jax.random.key(5))

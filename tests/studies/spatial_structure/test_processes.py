@@ -95,6 +95,7 @@ POPULATION = PopulationDescent(
 )
 
 
+@pytest.mark.slow
 def test_full_population_descent_keeps_the_symmetry_up_to_the_noise_of_its_draws():
     """Lemmas 4.1 and 4.2: spread within classes and the part of v off the feature shrink like draws^(-1/2)."""
     few, many = train(POPULATION, seed=100), train(_with_draws(3600), seed=100)
