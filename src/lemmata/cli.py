@@ -444,7 +444,7 @@ def _print_violations(verdicts: "list[Verdict]") -> None:
     if missed:
         print("The theorems' own conditions that these settings violate (hidden constants taken as 1):")
     for c in missed.values():
-        print(f"  {c.name}: by a factor {1 / c.margin:.3g}")
+        print(f"  {c.name}: {f'by a factor {1 / c.margin:.3g}' if c.margin > 0 else 'entirely'}")
 
 
 def _range(tolerance: tuple[float, float]) -> str:
