@@ -7,7 +7,7 @@
 """
 
 from lemmata.errors import BadInput
-from lemmata.study import studies, study
+from lemmata.study import study
 
-__all__ = ["BadInput", "studies", "study"]
+__all__ = ["BadInput", "study"]
 __version__ = "0.1.0"

@@ -54,6 +54,20 @@ class Descent(eqx.Module):
         return optax.sgd(self.learning_rate, momentum=self.momentum if self.method == "momentum" else None)
 
 
+class Trained(Descending):
+    """A trial whose step cap and logged steps are those of its `descent`."""
+
+    descent: eqx.AbstractVar[Descent]
+
+    @property
+    def steps(self) -> int:
+        return self.descent.steps
+
+    @property
+    def log_steps(self) -> tuple[int, ...]:
+        return self.descent.log_steps
+
+
 def log_spaced(last: int, count: int) -> tuple[int, ...]:
     """Whole numbers from 0 to `last`, about `count` of them, evenly spaced in the logarithm.
 

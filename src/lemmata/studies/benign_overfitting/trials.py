@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from lemmata.descent import Descent, logistic_loss
+from lemmata.descent import Descent, Trained, logistic_loss
 from lemmata.errors import require
 from lemmata.studies.benign_overfitting.data import Data
 from lemmata.studies.benign_overfitting.network import Network, output
@@ -24,7 +24,7 @@ from lemmata.studies.benign_overfitting.simulators import (
     wishart_instance,
     with_rate,
 )
-from lemmata.trial import Descending, Key, Precision, fixed
+from lemmata.trial import Key, Precision, fixed
 
 KINDS = ("signal", "strong", "weak")
 LOSSES = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
@@ -54,7 +54,7 @@ class State(NamedTuple):
     milestones: Milestones
 
 
-class BenignOverfitting(Descending):
+class BenignOverfitting(Trained):
     """Data, network and descent; how to simulate; how many fresh points to test on.
 
     `sampling=explicit` draws tokens and weights; `wishart` draws the reduced variables in law, for dimensions that no
@@ -96,14 +96,6 @@ class BenignOverfitting(Descending):
         require(
             self.descent.batch is None, "this study is about full-batch descent: descent.batch must be none."
         )
-
-    @property
-    def steps(self) -> int:
-        return self.descent.steps
-
-    @property
-    def log_steps(self) -> tuple[int, ...]:
-        return self.descent.log_steps
 
     def rate(self, step: Array) -> Array:
         """The step size at a step."""

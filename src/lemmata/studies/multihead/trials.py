@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from lemmata.descent import Descent, Fit, advance, begin, log_spaced, logistic_loss
+from lemmata.descent import Descent, Fit, Trained, advance, begin, log_spaced, logistic_loss
 from lemmata.errors import require
 from lemmata.reduce import heads as grouped
 from lemmata.reduce.heads import Members
@@ -42,7 +42,7 @@ class Learning(NamedTuple):
     test_key: Array
 
 
-class Training(Descending):
+class Training(Trained):
     """Multi-head attention trained on any of the data models.
 
     The step size is `descent.learning_rate * heads ** growth`; `attention_rate` multiplies the gradient of the
@@ -73,14 +73,6 @@ class Training(Descending):
             self.descent.batch is None,
             "the theorems are about full-batch descent: leave descent.batch at none.",
         )
-
-    @property
-    def steps(self) -> int:
-        return self.descent.steps
-
-    @property
-    def log_steps(self) -> tuple[int, ...]:
-        return self.descent.log_steps
 
     def start(self, key: Key) -> Learning:
         teacher_key, train_key, test_key, first_key, weight_key = jax.random.split(key, 5)

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from lemmata.descent import Trained
 from lemmata.errors import require
 from lemmata.studies.spatial_structure.data import Structured
 from lemmata.studies.spatial_structure.network import Shape, class_summary, output_of_projections, tied_logits
@@ -30,7 +31,7 @@ from lemmata.studies.spatial_structure.trials import (
     projections,
     split_value,
 )
-from lemmata.trial import Descending, Key, Precision, Record, fixed
+from lemmata.trial import Key, Precision, Record, fixed
 
 
 class Coupled(NamedTuple):
@@ -50,7 +51,7 @@ class Coupled(NamedTuple):
     step: Int[Array, ""]
 
 
-class CoupledDescent(Descending):
+class CoupledDescent(Trained):
     """Realistic, semi-idealised and idealised descent together. `draws` must be well above `samples`."""
 
     paired = ("samples",)
@@ -66,14 +67,6 @@ class CoupledDescent(Descending):
     def __check_init__(self):
         require(self.samples > 0, f"a training needs at least one sample, not {self.samples}.")
         require(self.draws > 0, f"the expectation needs at least one draw, not {self.draws}.")
-
-    @property
-    def steps(self) -> int:
-        return self.descent.steps
-
-    @property
-    def log_steps(self) -> tuple[int, ...]:
-        return self.descent.log_steps
 
     @property
     def shape(self) -> Shape:

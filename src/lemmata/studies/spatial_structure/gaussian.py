@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from lemmata.descent import Descent, Fit, advance, begin, logistic_loss
+from lemmata.descent import Descent, Fit, Trained, advance, begin, logistic_loss
 from lemmata.errors import require
 from lemmata.studies.spatial_structure.data import Gaussian
 from lemmata.studies.spatial_structure.network import (
@@ -18,7 +18,7 @@ from lemmata.studies.spatial_structure.network import (
     start_wide,
     wide_output,
 )
-from lemmata.trial import Descending, Key, Precision, Record, fixed
+from lemmata.trial import Key, Precision, Record, fixed
 
 Learner = Literal["wide", "analysed"]
 
@@ -34,7 +34,7 @@ class GaussianFit(NamedTuple):
     key: Key
 
 
-class GaussianDescent(Descending):
+class GaussianDescent(Trained):
     """A transformer trained on Gaussian patches with convolutional labels.
 
     Batches are drawn from the sample with replacement. `wide` is a one-layer transformer with trainable positional
@@ -62,14 +62,6 @@ class GaussianDescent(Descending):
         require(self.samples > 0, f"a training needs at least one sample, not {self.samples}.")
         batch = self.descent.batch or 1
         require(batch <= self.samples, f"a batch of {batch} is larger than the sample of {self.samples}.")
-
-    @property
-    def steps(self) -> int:
-        return self.descent.steps
-
-    @property
-    def log_steps(self) -> tuple[int, ...]:
-        return self.descent.log_steps
 
     def start(self, key: Key) -> GaussianFit:
         dtype = jnp.dtype(self.precision)

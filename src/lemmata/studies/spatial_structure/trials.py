@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from lemmata.descent import log_spaced, logistic_loss
+from lemmata.descent import Trained, log_spaced, logistic_loss
 from lemmata.errors import require
 from lemmata.studies.spatial_structure.data import Structured, World
 from lemmata.studies.spatial_structure.network import (
@@ -39,7 +39,7 @@ from lemmata.studies.spatial_structure.recursion import (
     tied_risk,
     tied_scores,
 )
-from lemmata.trial import Descending, Key, Precision, Record, fixed
+from lemmata.trial import Key, Precision, Record, fixed
 
 
 class PositionalNetwork(eqx.Module):
@@ -127,7 +127,7 @@ BLOCK = 40
 """Samples that are read, projected and pulled back together; 40 images of 64 patches by 32 stay in the cache."""
 
 
-class RealisticDescent(Descending):
+class RealisticDescent(Trained):
     """Full-batch descent on a fixed sample from a Gaussian start (E)."""
 
     dims: ClassVar = {"logits": ("row", "column"), "group_of": ("patch",)}
@@ -144,14 +144,6 @@ class RealisticDescent(Descending):
     def __check_init__(self):
         require(self.samples > 0, f"a training needs at least one sample, not {self.samples}.")
         require(self.test_samples > 0, f"a test set needs at least one sample, not {self.test_samples}.")
-
-    @property
-    def steps(self) -> int:
-        return self.descent.steps
-
-    @property
-    def log_steps(self) -> tuple[int, ...]:
-        return self.descent.log_steps
 
     @property
     def shape(self) -> Shape:
@@ -276,7 +268,7 @@ class Idealised(NamedTuple):
     event1: Int[Array, ""]
 
 
-class IdealisedDescent(Descending):
+class IdealisedDescent(Trained):
     """Descent on the population risk (P), as three numbers. The expectation is over a fixed set of `draws`.
 
     `alignment` is the starting value of alpha; 0 stands for the paper's `nu^(1/(p-1))`. `same` is where gamma starts.
@@ -300,14 +292,6 @@ class IdealisedDescent(Descending):
         require(
             self.alignment >= 0, f"the value vector must not start against the feature, not {self.alignment}."
         )
-
-    @property
-    def steps(self) -> int:
-        return self.descent.steps
-
-    @property
-    def log_steps(self) -> tuple[int, ...]:
-        return self.descent.log_steps
 
     @property
     def shape(self) -> Shape:
@@ -399,7 +383,7 @@ class Population(NamedTuple):
     step: Int[Array, ""]
 
 
-class PopulationDescent(Descending):
+class PopulationDescent(Trained):
     """Descent on the population risk without using its symmetry: every step sees `draws` fresh images.
 
     What Lemmas 4.1 and 4.2 say it does, it does up to Monte-Carlo noise of order `draws^(-1/2)`.
@@ -410,14 +394,6 @@ class PopulationDescent(Descending):
     descent: SlowAttention = SlowAttention(learning_rate=2e-4, attention_rate=1e4, steps=300)
     draws: int = fixed(default=1000)
     precision: Precision = fixed(default="float64")
-
-    @property
-    def steps(self) -> int:
-        return self.descent.steps
-
-    @property
-    def log_steps(self) -> tuple[int, ...]:
-        return self.descent.log_steps
 
     @property
     def shape(self) -> Shape:
