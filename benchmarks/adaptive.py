@@ -1,7 +1,7 @@
 """How many trainings an adaptive run needs for the interval that the full grid gives.
 
-python benchmarks/adaptive.py --repetitions 100              synthetic phase diagrams with a known boundary
-python benchmarks/adaptive.py --figure benign-overfitting/fig1 [--scale quick] [--out DIR]   a figure of the lab
+python -m benchmarks.adaptive --repetitions 100              synthetic phase diagrams with a known boundary
+python -m benchmarks.adaptive --figure benign-overfitting/fig1 [--scale quick] [--out DIR]   a figure of the lab
 """
 
 import argparse
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
-from judge import CONSTANT, EXPONENT, SIGNALS, SIZES, phase_diagram
 
+from benchmarks.judge import CONSTANT, EXPONENT, SIGNALS, SIZES, phase_diagram
 from lemmata.lab.adaptive import search
 from lemmata.lab.order import place_order
 from lemmata.measure.boundary import boundary

@@ -1,6 +1,6 @@
 """The judge on trial: how often intervals cover and verdicts err, on synthetic results whose truth is known.
 
-    python benchmarks/judge.py --repetitions 1000 --write docs/verdicts.md
+    python -m benchmarks.judge --repetitions 1000 --write docs/verdicts.md
 
 Each world draws results of the size of a `quick` figure (three to five seeds a grid point) from a known law and measures
 them as a claim would. The table says how often the interval holds the truth (nominal 95 %), how often a true claim was
@@ -105,7 +105,7 @@ def phase_diagram(
 ) -> xr.DataArray:
     """Success of runs on a 10 x 10 grid with the boundary `signal = constant * size ** EXPONENT`."""
     away = np.log(SIGNALS)[None] - EXPONENT * np.log(SIZES)[:, None] - np.log(constant)
-    success = rng.random((10, 10, seeds)) < shape(steep * away)[..., None]
+    success = rng.random((len(SIZES), len(SIGNALS), seeds)) < shape(steep * away)[..., None]
     return xr.DataArray(success.astype(float), {"size": SIZES, "signal": SIGNALS}, ("size", "signal", "seed"))
 
 
@@ -300,7 +300,7 @@ def table(repetitions: int, report: Callable[[str], None] = print) -> str:
     )
     lines += ["", f"Growth of noisy curves, named right / named wrong: {named}.", ""]
     lines.append(
-        f"Made by `python benchmarks/judge.py --repetitions {repetitions} --write docs/verdicts.md`."
+        f"Made by `python -m benchmarks.judge --repetitions {repetitions} --write docs/verdicts.md`."
     )
     report("\n".join(lines[-5:]))
     return "\n".join(lines)
