@@ -146,7 +146,7 @@ def fig1a(scale: Scale) -> Sweep:
     return Sweep(
         base(scale, 100, (0.4, 0.1)),
         (Axis("relevant_fraction", relevant, background_fixed), axis("data.samples", samples)),
-        seeds(scale, 10),
+        seeds(scale, 20),
     )
 
 
@@ -160,7 +160,7 @@ def fig3(scale: Scale) -> Sweep:
             Axis("relevant_fraction", relevant, background_fixed),
             axis("data.samples", samples),
         ),
-        seeds(scale, 8),
+        seeds(scale, 16),
         keep=lambda at: (
             scale != "quick" or (at["samples"] <= 32 if at["kind"] == "trained" else at["samples"] >= 16)
         ),
@@ -173,7 +173,7 @@ def fig1b(scale: Scale) -> Sweep:
     return Sweep(
         base(scale, 50, (0.3, 0.2), steps=1500),
         (axis("network.value_error", errors), axis("data.samples", samples)),
-        seeds(scale, 8),
+        seeds(scale, 16),
     )
 
 
@@ -183,7 +183,7 @@ def fig1b_noise(scale: Scale) -> Sweep:
     return Sweep(
         base(scale, 50, (0.3, 0.2), steps=1500),
         (axis("data.noise_std", noise), axis("data.samples", samples)),
-        seeds(scale, 8),
+        seeds(scale, 16),
     )
 
 
@@ -201,7 +201,7 @@ def fig2(scale: Scale) -> Sweep:
             Axis("relevant_fraction", relevant, background_fixed),
             Axis("design", ("background fixed", "confusion fixed"), design),
         ),
-        seeds(scale, 12),
+        seeds(scale, 16),
     )
 
 
@@ -220,7 +220,7 @@ def fig4(scale: Scale) -> Sweep:
         steps=400,
     )
     return Sweep(
-        replace(trial, probes="attention"), (axis("descent.loss", ("hinge", "linear")),), seeds(scale, 8)
+        replace(trial, probes="attention"), (axis("descent.loss", ("hinge", "linear")),), seeds(scale, 12)
     )
 
 
@@ -234,7 +234,7 @@ def fig7(scale: Scale) -> Sweep:
     )
     trial = replace(trial, probes="attention", data=replace(trial.data, dim=20))
     return Sweep(
-        trial, (Axis("patterns", pick(scale, (10, 20), (10, 15, 20), (10, 15, 20)), sizes),), seeds(scale, 6)
+        trial, (Axis("patterns", pick(scale, (10, 20), (10, 15, 20), (10, 15, 20)), sizes),), seeds(scale, 10)
     )
 
 
@@ -245,7 +245,7 @@ def fig5(scale: Scale) -> Sweep:
             axis("data.removal", ("random", "irrelevant", "noisy")),
             Axis("removed", pick(scale, (0.0, 0.2), (0.0, 0.4), (0.0, 0.1, 0.2, 0.3, 0.4)), remove),
         ),
-        seeds(scale, 12),
+        seeds(scale, 20),
         keep=lambda at: scale == "paper" or at["removed"] > 0 or at["removal"] == "random",
     )
 
@@ -259,7 +259,7 @@ def fig8(scale: Scale) -> Sweep:
             axis("data.removal", ("random", "irrelevant", "noisy")),
             Axis("removed", pick(scale, (0.0, 0.2), (0.0, 0.4), (0.0, 0.1, 0.2, 0.3, 0.4)), remove),
         ),
-        seeds(scale, 8),
+        seeds(scale, 16),
         keep=lambda at: scale == "paper" or at["removed"] > 0 or at["removal"] == "random",
     )
 
@@ -282,7 +282,7 @@ def removal_trial(scale: Scale) -> ViTTraining:
 def initial_attention(scale: Scale) -> Sweep:
     errors = pick(scale, (0.1, 0.4), (0.05, 0.2, 0.35, 0.5), (0.05, 0.1, 0.2, 0.3, 0.4, 0.5))
     trial = base(scale, 50, (0.4, 0.1), samples=pick(scale, (8,), (16,), (16,))[0])
-    return Sweep(trial, (axis("network.key_query_error", errors),), seeds(scale, 16))
+    return Sweep(trial, (axis("network.key_query_error", errors),), seeds(scale, 32))
 
 
 def ablation(scale: Scale) -> Sweep:
@@ -300,7 +300,7 @@ def ablation(scale: Scale) -> Sweep:
     return Sweep(
         base(scale, 50, (0.41, 0.09) if scale != "smoke" else (0.4, 0.15)),
         (Axis("reading", kinds, reading), axis("data.samples", samples)),
-        seeds(scale, 8),
+        seeds(scale, 16),
         keep=lambda at: (
             scale == "paper" or at["samples"] > 4 or at["reading"] in ("standard", "shared weights")
         ),
@@ -325,7 +325,7 @@ def uniform_attention(scale: Scale) -> Sweep:
             axis("network.attention", ("trained", "frozen", "uniform"), name="kind"),
             axis("data.samples", samples),
         ),
-        seeds(scale, 8),
+        seeds(scale, 16),
     )
 
 
@@ -340,7 +340,7 @@ def neurons(scale: Scale) -> Sweep:
     return Sweep(
         replace(trial, probes="neurons"),
         (axis("network.output_weights", ("per_token", "shared")),),
-        seeds(scale, 8),
+        seeds(scale, 12),
     )
 
 
@@ -348,7 +348,7 @@ def spurious(scale: Scale) -> Sweep:
     trial = base(scale, 50, (0.3, 0.1), samples=pick(scale, (8,), (40,), (80,))[0], steps=1500)
     data = replace(trial.data, background="spurious_zero", removal="background")
     shares = pick(scale, (0.0, 1.0), (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
-    return Sweep(replace(trial, data=data), (Axis("removed", shares, remove_background),), seeds(scale, 12))
+    return Sweep(replace(trial, data=data), (Axis("removed", shares, remove_background),), seeds(scale, 32))
 
 
 def pruning(scale: Scale) -> Sweep:
@@ -357,7 +357,7 @@ def pruning(scale: Scale) -> Sweep:
     )
     relevant = pick(scale, (0.5,), (0.3, 0.4, 0.5), (0.2, 0.3, 0.4, 0.5))
     return Sweep(
-        replace(trial, probes="pruning"), (axis("data.relevant_fraction", relevant),), seeds(scale, 10)
+        replace(trial, probes="pruning"), (axis("data.relevant_fraction", relevant),), seeds(scale, 16)
     )
 
 
@@ -369,13 +369,13 @@ def confusion(scale: Scale) -> Sweep:
         (0.1, 0.15, 0.2, 0.24, 0.28, 0.3, 0.32, 0.34, 0.36, 0.38),
     )
     trial = base(scale, 100, (0.4, 0.1), samples=pick(scale, (8,), (64,), (200,))[0], steps=1000)
-    return Sweep(trial, (axis("data.confusion_fraction", rivals),), seeds(scale, 10))
+    return Sweep(trial, (axis("data.confusion_fraction", rivals),), seeds(scale, 20))
 
 
 def variants(scale: Scale) -> Sweep:
     kinds = ("one head", "two heads", "four heads", "skip", "sets", "four classes")
     trial = base(scale, 50, (0.5, 0.1), samples=pick(scale, (8,), (64,), (200,))[0], steps=1000)
-    return Sweep(trial, (Axis("variant", kinds, variant),), seeds(scale, 10))
+    return Sweep(replace(trial, probes="attention"), (Axis("variant", kinds, variant),), seeds(scale, 32))
 
 
 # Figures ----------------------------------------------------------------------------------------------------

@@ -317,6 +317,57 @@ def gates(results: xr.Dataset) -> Estimate:
     return mean((one.isel(step=-1) / one.isel(step=0)).min("group"))
 
 
+def unlucky_projection(results: xr.Dataset) -> xr.DataArray:
+    """|mean w_i . p_1| at the end of the neurons that were active on pattern 1 with the wrong sign."""
+    return abs(results["projection_held"].sel(output_weights="per_token").isel(group=2, pattern=0, step=-1))
+
+
+def unlucky_by_spread(results: xr.Dataset) -> Estimate:
+    """... in units of the initial spread xi."""
+    return mean(unlucky_projection(results) / settings(results)["network.hidden_std"])
+
+
+def unlucky_by_lucky(results: xr.Dataset) -> Estimate:
+    """... as a multiple of the lucky neurons' projection over sqrt(B)."""
+    lucky = results["projection_held"].sel(output_weights="per_token").isel(group=0, pattern=0, step=-1)
+    return mean(unlucky_projection(results) / lucky * np.sqrt(settings(results)["descent.batch"]))
+
+
+def key_cosine(results: xr.Dataset) -> Estimate:
+    """cos(W_K mu_j(t), W_K mu_j(0)) at the end, the smaller of the two discriminative patterns."""
+    one = results["key_cosine_held"].sel(output_weights="per_token").isel(step=-1)
+    return mean(one.isel(pattern=slice(0, 2)).min("pattern"))
+
+
+def change_elsewhere(results: xr.Dataset, name: str) -> Estimate:
+    """The largest relative change of a norm over the patterns that do not discriminate."""
+    one = results[f"{name}_held"].sel(output_weights="per_token").isel(pattern=slice(2, None))
+    return mean(abs(one.isel(step=-1) / one.isel(step=0) - 1).max("pattern"))
+
+
+def value_cosine(results: xr.Dataset) -> Estimate:
+    """The cosine between the growth of a discriminative value and the sum of its lucky neurons, the smaller of
+    two."""
+    one = results["value_growth_cosine_held"].sel(output_weights="per_token").isel(step=-1)
+    return mean(one.min("lucky"))
+
+
+def output_growth(results: xr.Dataset) -> Estimate:
+    """The slope of log(mean margin) against log t where the margin lies between 0.02 and 0.5."""
+    curves = results["margin_curve"].sel(output_weights="per_token")
+    time = np.asarray(curves["step"].values, float)
+    slopes = []
+    for row in curves.transpose("seed", "step").values:
+        early = (time > 0) & (row > 0.02) & (row < 0.5)
+        if early.sum() >= 3:
+            slopes.append(np.polyfit(np.log(time[early]), np.log(row[early]), 1)[0])
+    if len(slopes) < 2:
+        return Estimate.absent(
+            "fewer than two runs were looked at three times while their margin grew to one half."
+        )
+    return mean(np.array(slopes))
+
+
 def value_growth(results: xr.Dataset) -> Estimate:
     """Growth of the shorter discriminative value beyond 1.2 times that of the longest other one."""
     one = results["value_norm_held"].sel(output_weights="per_token")
@@ -363,6 +414,23 @@ def heads(results: xr.Dataset) -> Estimate:
     return Estimate(
         float(four.std() / one.std()), float(low), float(high), len(one), note="Interval by resampling seeds."
     )
+
+
+def success_gap(results: xr.Dataset, name: str, more: str, less: str, samples: int) -> Estimate:
+    """The share of successful runs of one kind minus that of another, at a number of samples, on the same draws."""
+    rows = results["success"].sel(samples=samples)
+    return difference(rows.sel({name: more}), rows.sel({name: less}))
+
+
+def extensions(results: xr.Dataset) -> Estimate:
+    """The smallest share of successful runs over all extensions."""
+    shares = [fraction(results["success"].sel(variant=kind)) for kind in results["variant"].values]
+    return min(shares, key=lambda e: (e.value, e.low))
+
+
+def set_attention(results: xr.Dataset) -> Estimate:
+    """Rise of the attention on relevant tokens with set-valued patterns."""
+    return rise(results.sel(variant="sets"))
 
 
 def single_pass(results: xr.Dataset) -> Estimate:

@@ -141,7 +141,6 @@ class Network(eqx.Module):
 
     def start(self, key: Key, data: TokenData, patterns: Float[Array, "p s d"]) -> tuple[Weights, Votes]:
         """The initial weights and the frozen votes."""
-        check_shapes(self, data)
         dtype, dim, count = patterns.dtype, data.dim, data.patterns
         rows, columns = self.value_dim or dim, self.key_dim or dim
         shapes = [(rows * self.heads, self.neurons)]

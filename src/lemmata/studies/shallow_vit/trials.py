@@ -87,6 +87,7 @@ class ViTTraining(Descending):
         "projection": ("group", "pattern"),
         "gate_persistence": ("group",),
     }
+    revision: ClassVar[int] = 2
     together: ClassVar[bool] = False  # the token-by-neuron arrays of one run fill the cache
     paired: ClassVar[tuple[str, ...]] = (
         "descent",
