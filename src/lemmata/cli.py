@@ -434,7 +434,7 @@ def _print_verdicts(verdicts: "list[Verdict]") -> None:
     _print_table("Verdicts", ("claim", "verdict", "measured [interval]", "holds within"), rows)
     for v in verdicts:
         more = f" About {v.more_seeds} more seeds would decide." if v.more_seeds else ""
-        print(f"{v.id}: {v.statement}. Predicted: {v.predicted}. {v.note}{more}".rstrip())
+        print(f"{v.id}: {v.statement.rstrip('.')}. Predicted: {v.predicted}. {v.note}{more}".rstrip())
     _print_violations(verdicts)
 
 

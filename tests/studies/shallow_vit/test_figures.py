@@ -1,5 +1,6 @@
 """Every figure can be ordered at every scale, run, drawn and judged."""
 
+import json
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -11,8 +12,9 @@ from lemmata.lab.order import place_order
 from lemmata.studies.shallow_vit import STUDY, measures
 from lemmata.studies.shallow_vit.claims import CLAIMS, predict
 from lemmata.studies.shallow_vit.figures import FIGURES, held, remove, template
+from lemmata.studies.shallow_vit.measured import measure
 from lemmata.study import SCALES
-from lemmata.trial import put
+from lemmata.trial import describe, put
 
 OTHERS = sorted(set(FIGURES) - {"fig2-rate"})
 
@@ -78,17 +80,19 @@ def test_prediction_answers_the_practitioner():
     assert value["removing 20% of the irrelevant tokens: samples times"] < 1
     assert value["removing the 40% noisy tokens: samples times"] < 1
     assert value["removing tokens at random: samples times"] == 1
-    assert "lemmata check" in value["where the constants come from"]
+    assert "shallow_vit.measured" in value["where the constants come from"]
 
 
-def planted(exponent: float, name: str = "relevant_fraction", constant: float = 4.0) -> xr.DataArray:
-    """Success of 20 seeds around the boundary N = constant * alpha^exponent."""
+def planted(
+    exponent: float, name: str = "relevant_fraction", constant: float = 4.0, seeds: int = 20
+) -> xr.DataArray:
+    """Success of the seeds around the boundary N = constant * alpha^exponent."""
     rng = np.random.default_rng(0)
     alphas, sizes = np.array([0.3, 0.35, 0.4, 0.46]), np.array([4, 8, 16, 32, 64, 128, 256, 512])
     edge = constant * alphas**exponent
     chance = 1 / (1 + np.exp(-4 * (np.log(sizes)[None] - np.log(edge)[:, None])))
-    drawn = rng.random((len(alphas), len(sizes), 20)) < chance[..., None]
-    coords = {name: alphas, "samples": sizes, "seed": np.arange(20)}
+    drawn = rng.random((len(alphas), len(sizes), seeds)) < chance[..., None]
+    coords = {name: alphas, "samples": sizes, "seed": np.arange(seeds)}
     return xr.DataArray(drawn.astype(float), coords, (name, "samples", "seed"))
 
 
@@ -105,6 +109,34 @@ def test_advantage_of_attention_finds_planted_laws():
     gain = measures.exponent_gain(results)
     assert gain.low < 2 < gain.high
     assert measures.frozen_ratio(results).value > 1
+
+
+def test_constants_of_planted_laws_are_found():
+    fields = {"trial": json.dumps(describe(template()))}
+    fig1a = xr.Dataset({"success": planted(-2.0, seeds=400)}, attrs=fields)
+    fig3 = xr.Dataset(
+        {"success": planted(-4.0, constant=2.0, seeds=400).expand_dims(kind=["frozen"])}, attrs=fields
+    )
+    fraction = xr.DataArray([0.3, 0.4], dims="relevant_fraction", coords={"relevant_fraction": [0.3, 0.4]})
+    steps = xr.concat(
+        [40 / fraction, 30 / (2 * fraction - 0.5)],
+        xr.Variable("design", ["confusion fixed", "background fixed"]),
+    )
+    found = measure(fig1a, xr.Dataset({"steps": steps}, attrs=fields), fig3)
+    np.testing.assert_allclose([found.steps_constant, found.steps_margin_constant], [40, 30])
+    np.testing.assert_allclose([found.samples_exponent, found.frozen_exponent], [-2, -4], atol=0.5)
+    np.testing.assert_allclose([found.samples_at_040, found.frozen_samples_at_040], [25, 78], rtol=0.2)
+    np.testing.assert_allclose([found.samples_constant, found.c_noise], [4, 0], atol=1)
+
+
+def test_output_growth_is_the_power_of_the_margin():
+    steps = np.array([0.0, 1, 2, 4, 8, 16, 32])
+    margin = np.stack([0.001 * steps**2.5, 0.002 * steps**2.5])[None]
+    results = xr.Dataset(
+        {"margin_curve": (("output_weights", "seed", "step"), margin)},
+        {"output_weights": ["per_token"], "seed": [0, 1], "step": steps},
+    )
+    assert abs(measures.output_growth(results).value - 2.5) < 1e-9
 
 
 def test_slope_of_the_root_vanishes_where_nothing_changes():

@@ -24,10 +24,11 @@ ARMS = {"random": (RED, "random"), "irrelevant": (BLUE, "label-irrelevant"), "no
 def success_over_fraction(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     figure, axes = canvas(2, 1)
     x = 1 / np.asarray(results["relevant_fraction"].values) ** 2
-    mesh = _map(axes[0], results["success"], "relevant_fraction", x)
+    mesh = _map(axes[0], results["success"], "relevant_fraction", x, law=x)
     axes[0].set(xlabel="$\\alpha_*^{-2}$", ylabel="training samples $N$", title="success rate and $N_{50}$")
     figure.colorbar(mesh, ax=axes[0], label="share of runs with test loss < $10^{-3}$")
     _critical(axes[1], results["success"], "relevant_fraction", x, BLUE, "measured $N_{50}$")
+    _predicted(axes[1], results["success"], "relevant_fraction", x, x, BLACK)
     axes[1].set(xlabel="$\\alpha_*^{-2}$", ylabel="$N_{50}$", title="is it linear in $\\alpha_*^{-2}$?")
     _from_zero(axes[1])
     _boundary_of_c4(axes[1], results)
@@ -42,13 +43,17 @@ def trained_against_frozen(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     for panel, kind in zip(axes[:2], ("trained", "frozen"), strict=True):
         power = 2 if kind == "trained" else 4
         success = results["success"].sel(kind=kind)
-        mesh = _map(panel, success, "relevant_fraction", x**-power)
+        mesh = _map(panel, success, "relevant_fraction", x**-power, law=x**-power)
         panel.set(
             xlabel=f"$\\alpha_*^{{-{power}}}$", ylabel="training samples $N$", title=f"{kind} attention"
         )
     figure.colorbar(mesh, ax=axes[1], label="share of runs with test loss < $10^{-3}$")
-    for kind, colour in (("trained", BLUE), ("frozen", RED)):
-        _critical(axes[2], results["success"].sel(kind=kind), "relevant_fraction", x, colour, kind)
+    for kind, colour, power in (("trained", BLUE, 2), ("frozen", RED, 4)):
+        success = results["success"].sel(kind=kind)
+        _critical(axes[2], success, "relevant_fraction", x, colour, kind)
+        _predicted(
+            axes[2], success, "relevant_fraction", x, x**-power, colour, f"$\\alpha_*^{{-{power}}}$, fitted"
+        )
     axes[2].set(xscale="log", yscale="log", xlabel="$\\alpha_*$", ylabel="$N_{50}$", title="$N_{50}$ of both")
     _plain_ticks(axes[2], x)
     axes[2].legend()
@@ -77,17 +82,35 @@ def _success_and_root(
     results: xr.Dataset, verdicts: Verdicts, name: str, x: np.ndarray, label: str
 ) -> Figure:
     figure, axes = canvas(2, 1)
-    mesh = _map(axes[0], results["success"], name, x)
+    signal = _signal(results, name, x)
+    mesh = _map(axes[0], results["success"], name, x, law=signal**-2)
     axes[0].set(xlabel=label, ylabel="training samples $N$", title="success rate and $N_{50}$")
     figure.colorbar(mesh, ax=axes[0], label="share of runs with test loss < $10^{-3}$")
-    _critical(axes[1], results["success"], name, x, BLUE, "measured", lambda n: n**-0.5)
+    _critical(axes[1], results["success"], name, x, BLUE, "measured", _root)
+    _predicted(axes[1], results["success"], name, x, signal**-2, BLACK, shape=_root)
     axes[1].set(xlabel=label, ylabel="$1/\\sqrt{N_{50}}$", title="does it fall along a line?")
     _from_zero(axes[1])
+    axes[1].legend()
     caption(figure, results, f"Success over {label}.", verdicts)
     return figure
 
 
-def _map(axes: Axes, success: xr.DataArray, name: str, x: np.ndarray) -> Any:
+def _root(samples: Any) -> Any:
+    return samples**-0.5
+
+
+def _signal(results: xr.Dataset, name: str, x: np.ndarray) -> np.ndarray:
+    """alpha_* - (sigma + tau) along an axis that is sigma or tau (c'' = 1)."""
+    fields = settings(results)
+    noise = theory.typical_noise(fields["data.noise_std"], fields["data.dim"])
+    other = noise if name == "value_error" else fields["network.value_error"]
+    return np.where(
+        x + other < fields["data.relevant_fraction"], fields["data.relevant_fraction"] - x - other, np.nan
+    )
+
+
+def _map(axes: Axes, success: xr.DataArray, name: str, x: np.ndarray, law: np.ndarray) -> Any:
+    """Success rates, N_50 on top, and a law for it."""
     rate = success.mean("seed").transpose("samples", name)
     order = np.argsort(x)
     samples = np.asarray(rate["samples"].values, float)
@@ -95,15 +118,45 @@ def _map(axes: Axes, success: xr.DataArray, name: str, x: np.ndarray) -> Any:
     mesh = axes.pcolormesh(
         edges(x[order], False), edges(samples, True), rate.values[:, order], cmap="cividis", vmin=0, vmax=1
     )
-    found = [critical_size(success.sel({name: value}), "samples") for value in success[name].values]
-    points = [(a, e.value) for a, e in zip(x, found, strict=True) if e.exists and np.isfinite(e.value)]
+    found = _sizes(success, name)
+    known = np.isfinite(found)
     axes.set_yscale("log")
-    if points:
-        axes.plot(*np.array(sorted(points)).T, "o-", color=RED, markersize=4, linewidth=1)
+    axes.plot(
+        *np.array(sorted(zip(x[known], found[known], strict=True))).reshape(-1, 2).T,
+        "o-",
+        color=RED,
+        ms=4,
+        lw=1,
+    )
+    _predicted(axes, success, name, x, law, "white")
     axes.set_yticks(samples, [f"{s:g}" for s in samples])
     axes.minorticks_off()
     axes.set_ylim(*map(float, edges(samples, True)[[0, -1]]))
     return mesh
+
+
+def _sizes(success: xr.DataArray, name: str) -> np.ndarray:
+    """N_50 at every value of an axis, NaN where it is not known."""
+    found = [critical_size(success.sel({name: value}), "samples") for value in success[name].values]
+    return np.array([e.value if e.exists else np.nan for e in found])
+
+
+def _predicted(
+    axes: Axes,
+    success: xr.DataArray,
+    name: str,
+    x: np.ndarray,
+    law: np.ndarray,
+    colour: str,
+    label: str = "theorem's form, constant fitted",
+    shape: Any = lambda n: n,
+) -> None:
+    """A law for N_50 that leaves its constant open: the constant is the mean in the logarithm."""
+    ratio = np.log(_sizes(success, name) / law)
+    if np.isfinite(ratio).any():
+        order = np.argsort(x)
+        constant = np.exp(np.mean(ratio[np.isfinite(ratio)]))
+        axes.plot(x[order], shape(constant * law[order]), "--", color=colour, linewidth=1, label=label)
 
 
 def _critical(
