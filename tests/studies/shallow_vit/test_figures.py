@@ -130,8 +130,8 @@ def test_constants_of_planted_laws_are_found():
 
 
 def test_output_growth_is_the_power_of_the_margin():
-    steps = np.array([0.0, 1, 2, 4, 8, 16, 32])
-    margin = np.stack([0.001 * steps**2.5, 0.002 * steps**2.5])[None]
+    steps = np.array([0.0, 1, 3, 5, 7, 9, 11, 20])
+    margin = np.stack([0.0005 * steps**2.5, 0.001 * steps**2.5])[None]
     results = xr.Dataset(
         {"margin_curve": (("output_weights", "seed", "step"), margin)},
         {"output_weights": ["per_token"], "seed": [0, 1], "step": steps},
