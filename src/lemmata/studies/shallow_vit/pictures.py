@@ -18,6 +18,8 @@ Verdicts = list[Verdict]
 ARMS = {"random": (RED, "random"), "irrelevant": (BLUE, "label-irrelevant"), "noisy": (BLACK, "noisy")}
 
 
+DASHED = "dashed: the theorem's form, its constant fitted"
+
 # Success maps -----------------------------------------------------------------------------------------------
 
 
@@ -33,7 +35,7 @@ def success_over_fraction(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     _from_zero(axes[1])
     _boundary_of_c4(axes[1], results)
     axes[1].legend()
-    caption(figure, results, "Success over the relevant fraction.", verdicts)
+    caption(figure, results, f"Success over the relevant fraction; {DASHED}.", verdicts)
     return figure
 
 
@@ -57,7 +59,7 @@ def trained_against_frozen(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     axes[2].set(xscale="log", yscale="log", xlabel="$\\alpha_*$", ylabel="$N_{50}$", title="$N_{50}$ of both")
     _plain_ticks(axes[2], x)
     axes[2].legend()
-    caption(figure, results, "Frozen: $W_K$, $W_Q$ stay at their initial values.", verdicts)
+    caption(figure, results, f"Frozen: $W_K$, $W_Q$ stay at their initial values; {DASHED}.", verdicts)
     return figure
 
 
@@ -87,11 +89,13 @@ def _success_and_root(
     axes[0].set(xlabel=label, ylabel="training samples $N$", title="success rate and $N_{50}$")
     figure.colorbar(mesh, ax=axes[0], label="share of runs with test loss < $10^{-3}$")
     _critical(axes[1], results["success"], name, x, BLUE, "measured", _root)
-    _predicted(axes[1], results["success"], name, x, signal**-2, BLACK, shape=_root)
+    _predicted(
+        axes[1], results["success"], name, x, signal**-2, BLACK, "theorem's form, $c''=1$, fitted", _root
+    )
     axes[1].set(xlabel=label, ylabel="$1/\\sqrt{N_{50}}$", title="does it fall along a line?")
     _from_zero(axes[1])
     axes[1].legend()
-    caption(figure, results, f"Success over {label}.", verdicts)
+    caption(figure, results, f"Success over {label}; {DASHED}.", verdicts)
     return figure
 
 
@@ -136,9 +140,9 @@ def _map(axes: Axes, success: xr.DataArray, name: str, x: np.ndarray, law: np.nd
 
 
 def _sizes(success: xr.DataArray, name: str) -> np.ndarray:
-    """N_50 at every value of an axis, NaN where it is not known."""
+    """N_50 at every value of an axis, NaN where it is not known or only bounded by the grid."""
     found = [critical_size(success.sel({name: value}), "samples") for value in success[name].values]
-    return np.array([e.value if e.exists else np.nan for e in found])
+    return np.array([e.value if e.exists and np.isfinite(e.high) else np.nan for e in found])
 
 
 def _predicted(
@@ -168,27 +172,22 @@ def _critical(
     label: str,
     shape: Any = lambda n: n,
 ) -> None:
-    """N_50 with its interval at every value of an axis; where only a bound is known, an arrow."""
+    """N_50 with its interval at every value of an axis; where all runs fail, a hollow triangle for the bound."""
     drawn = False
+    falls = shape(2) < shape(1)
     for value, place in zip(success[name].values, x, strict=True):
         found = critical_size(success.sel({name: value}), "samples")
         if not found.exists:
             continue
-        low, middle, high = (
-            shape(max(v, 1e-9)) if np.isfinite(v) else np.nan for v in (found.low, found.value, found.high)
-        )
-        if not np.isfinite(middle):
+        if not np.isfinite(found.high):
+            marker = "v" if falls else "^"
+            axes.plot(place, shape(found.value), marker, color=colour, fillstyle="none", markersize=6)
             continue
-        reach = [
-            [abs(middle - low) if np.isfinite(low) else 0],
-            [abs(high - middle) if np.isfinite(high) else 0],
-        ]
-        if shape(2) < shape(1):
-            reach = reach[::-1]
+        low, middle, high = sorted(shape(max(v, 1.0)) for v in (found.low, found.value, found.high))
         axes.errorbar(
             place,
             middle,
-            yerr=reach,
+            yerr=[[middle - low], [high - middle]],
             fmt="o",
             color=colour,
             markersize=4,
