@@ -100,13 +100,15 @@ class Network(eqx.Module):
         """The attention maps: entry [h, l, s] is how much token l attends to token s in head h; rows sum to
         one."""
         tokens, kept = self._seen(sample)
-        return jnp.stack([self._map(folded.product[head], tokens, kept) for head in range(self.heads)])
+        logits = [self._logits(folded.product[head], tokens, kept) for head in range(self.heads)]
+        return jax.nn.softmax(jnp.stack(logits), axis=-1)
 
     def features(self, folded: Folded, sample: Sample) -> Float[Array, "tokens features"]:
         """What `folded.hidden` is applied to: the attended tokens of all heads, and the token itself with a
         skip."""
         tokens, kept = self._seen(sample)
-        seen = [self._map(folded.product[head], tokens, kept) @ tokens for head in range(self.heads)]
+        logits = [self._logits(folded.product[head], tokens, kept) for head in range(self.heads)]
+        seen = [attended(one, tokens) for one in logits]
         seen += [tokens] if self.skip else []
         return seen[0] if len(seen) == 1 else jnp.concatenate(seen, axis=-1)
 
@@ -131,11 +133,11 @@ class Network(eqx.Module):
             return sample.tokens * sample.kept[:, None], jnp.ones_like(sample.kept)
         return sample.tokens, sample.kept
 
-    def _map(self, product: Array, tokens: Array, kept: Array) -> Array:
+    def _logits(self, product: Array, tokens: Array, kept: Array) -> Array:
         logits = (tokens @ product) @ tokens.T
         if self.attention == "uniform":
             logits = jnp.zeros_like(logits)
-        return jax.nn.softmax(logits + jnp.log(kept), axis=-1)
+        return logits + jnp.log(kept)
 
     # The initial model --------------------------------------------------------------------------------------
 
@@ -227,7 +229,34 @@ def check_shapes(network: Network, data: TokenData) -> None:
     )
 
 
-# The perceptron ---------------------------------------------------------------------------------------------
+# The two layers, each with a derivative that passes its largest array once -----------------------------------
+
+
+@jax.custom_vjp
+def attended(
+    logits: Float[Array, "tokens tokens"], tokens: Float[Array, "tokens dim"]
+) -> Float[Array, "tokens dim"]:
+    """x'_l = sum_s A_ls x_s with A = softmax(logits) along each row.
+
+    The derivative of the softmax needs sum_s A_ls dA_ls, which is x'_l . dx'_l: a sum over the dimension instead of one
+    over all tokens.
+    """
+    return _attended_forward(logits, tokens)[0]
+
+
+def _attended_forward(logits: Array, tokens: Array) -> tuple[Array, tuple[Array, Array, Array]]:
+    attention = jax.nn.softmax(logits, axis=-1)
+    mixed = attention @ tokens
+    return mixed, (attention, mixed, tokens)
+
+
+def _attended_backward(saved: tuple[Array, Array, Array], cotangent: Array) -> tuple[Array, Array]:
+    attention, mixed, tokens = saved
+    common = jnp.sum(mixed * cotangent, axis=-1, keepdims=True)
+    return attention * (cotangent @ tokens.T - common), attention.T @ cotangent
+
+
+attended.defvjp(_attended_forward, _attended_backward)
 
 
 @jax.custom_vjp
