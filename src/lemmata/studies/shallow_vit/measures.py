@@ -228,9 +228,9 @@ def above_bound(results: xr.Dataset) -> Estimate:
     )
     seen = one["attention_by_role_curve"].isel(role=0).transpose("seed", "step").values
     spread = s.key_query_error + s.token_noise
-    bound = np.vectorize(lambda q: relevant_attention_bound(q, spread, many, s.tokens) if q > 0 else np.nan)(
-        logit
-    )
+    known = logit > 0  # looked at; logits of a stopped run are not numbers
+    bound = np.full_like(logit, np.nan)
+    bound[known] = [relevant_attention_bound(q, spread, many, s.tokens) for q in logit[known]]
     return mean(np.nanmin(seen - bound, axis=1))
 
 

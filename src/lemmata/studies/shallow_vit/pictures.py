@@ -256,8 +256,8 @@ def over_delta(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     _spread(axes[0], x, _reached(results), BLUE)
     axes[0].set(xlabel="$\\delta$", ylabel="steps to zero training loss")
     _spread(axes[1], x, results["test_loss"], RED)
-    axes[1].set(xlabel="$\\delta$", ylabel="test hinge loss", yscale="symlog")
-    axes[1].set_yscale("symlog", linthresh=1e-3)
+    axes[1].set(xlabel="$\\delta$", ylabel="test hinge loss")
+    _log_with_zero(axes[1], 1e-3)
     caption(figure, results, "The initial error of keys and queries alone.", verdicts)
     return figure
 
@@ -293,6 +293,8 @@ def attention_by_patterns(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     for panel, count in zip(axes[0], counts, strict=True):
         _attention(panel, results.sel(patterns=count))
         panel.set(title=f"$M = {count}$")
+    for panel in axes[0, 1:]:
+        panel.get_legend().remove()
     caption(figure, results, "Attention on the relevant tokens with more patterns, $d = 20$.", verdicts)
     return figure
 
@@ -321,6 +323,7 @@ def _attention(axes: Axes, results: xr.Dataset) -> None:
         )
     axes.set(xlabel="step", ylabel="attention", ylim=(0, 1))
     axes.legend(fontsize=7)
+    axes.label_outer()
 
 
 def _slope_guide(axes: Axes, results: xr.Dataset) -> None:
@@ -388,7 +391,7 @@ def pruning(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     axes[0].legend()
     _spread(axes[1], x, results["test_error"], BLACK, "all tokens")
     _spread(axes[1], x, results["test_pruned_error"], RED, "most attended tokens only")
-    axes[1].set(xlabel="$\\alpha_*$", ylabel="test error")
+    axes[1].set(xlabel="$\\alpha_*$", ylabel="test error", ylim=(-0.005, max(0.05, axes[1].get_ylim()[1])))
     axes[1].legend()
     caption(figure, results, "Keep as many tokens as are relevant, by received attention.", verdicts)
     return figure
@@ -444,7 +447,8 @@ def single_pass(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     _spread(axes, x, results["test_loss"], BLUE, "test hinge loss")
     _spread(axes, x, results["test_error"], RED, "test error")
     axes.set(xscale="log", xlabel="training samples $N$, each seen once", ylabel="test loss, test error")
-    axes.set_yscale("symlog", linthresh=1e-3)
+    _plain_ticks(axes, x)
+    _log_with_zero(axes, 1e-3)
     axes.legend()
     caption(figure, results, "One pass over the training set.", verdicts)
     return figure
@@ -456,7 +460,8 @@ def attention_kinds(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     for kind, colour in zip(results["kind"].values, (BLUE, RED, ORANGE), strict=True):
         _spread(axes, x, results["test_loss"].sel(kind=kind), colour, str(kind))
     axes.set(xscale="log", xlabel="training samples $N$", ylabel="test hinge loss")
-    axes.set_yscale("symlog", linthresh=1e-4)
+    _plain_ticks(axes, x)
+    _log_with_zero(axes, 1e-4)
     axes.legend(title="attention")
     caption(figure, results, "Uniform attention as a control.", verdicts)
     return figure
@@ -578,6 +583,13 @@ def _spread(axes: Axes, x: np.ndarray, values: xr.DataArray, colour: str, label:
         capsize=2,
         label=label,
     )
+
+
+def _log_with_zero(axes: Axes, smallest: float) -> None:
+    """A logarithmic axis that goes linearly to zero below the smallest value that matters."""
+    axes.set_yscale("symlog", linthresh=smallest)
+    axes.set_ylim(bottom=-0.1 * smallest)
+    axes.set_yticks([tick for tick in axes.get_yticks() if tick >= 0])
 
 
 def _from_zero(axes: Axes) -> None:
