@@ -5,8 +5,9 @@ import pytest
 
 from lemmata.errors import BadInput
 from lemmata.studies.benign_overfitting.figures import template
+from lemmata.studies.shallow_vit.trials import ViTTraining
 from lemmata.sweep import Sweep, axis, buckets
-from lemmata.trial import get, identity, put, random_key
+from lemmata.trial import get, identity, put, put_all, random_key
 
 
 def test_identity_depends_on_content_and_seed_only():
@@ -65,3 +66,11 @@ def test_bad_values_are_refused_in_one_sentence(path, value, says):
 def test_a_grid_must_be_finite_and_without_repeats(values):
     with pytest.raises(BadInput, match="axis 'signal_norm'"):
         axis("data.signal_norm", values)
+
+
+def test_fields_changed_together_need_only_make_sense_together():
+    both = {"data.relevant_fraction": 0.97, "data.confusion_fraction": 0.02}
+    with pytest.raises(BadInput):
+        put(ViTTraining(), "data.relevant_fraction", 0.97)
+    made = put_all(ViTTraining(), both)
+    assert [get(made, path) for path in both] == [0.97, 0.02]

@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
+from operator import attrgetter
 from typing import Any
 
 import jax
 
 from lemmata.errors import BadInput, require
-from lemmata.trial import Trial, get, identity, put
+from lemmata.trial import Trial, fitted, identity, put, put_all
 
 
 @dataclass(frozen=True)
@@ -96,23 +97,26 @@ class Sweep:
     def with_seeds(self, seeds: Sequence[int]) -> "Sweep":
         return replace(self, seeds=tuple(seeds))
 
-    def with_field(self, path: str, value: Any) -> "Sweep":
-        """The sweep with a field overridden: of the template, or the whole axis where the field is swept.
+    def with_fields(self, changes: Mapping[str, Any]) -> "Sweep":
+        """The sweep with fields overridden, all at once: of the template, or the whole axis where a field is swept.
 
         A swept field takes one value or a comma-separated list ('2,4,8').
         """
-        for i, a in enumerate(self.axes):
-            if path in (a.name, a.place):
-                values = value.split(",") if isinstance(value, str) else value
-                values = list(values) if isinstance(values, list | tuple) else [values]
-                if isinstance(a.place, str):
-                    values = [get(put(self.template, a.place, v), a.place) for v in values]
-                else:
-                    values = [_like(v, a) for v in values]
-                return replace(
-                    self, axes=(*self.axes[:i], replace(a, values=tuple(values)), *self.axes[i + 1 :])
-                )
-        return replace(self, template=put(self.template, path, value))
+        swept = {name: a for a in self.axes for name in (a.name, a.place) if isinstance(name, str)}
+        template = put_all(self.template, {path: v for path, v in changes.items() if path not in swept})
+        given = {swept[path].name: value for path, value in changes.items() if path in swept}
+        axes = [_relabelled(a, template, given[a.name]) if a.name in given else a for a in self.axes]
+        return replace(self, template=template, axes=tuple(axes))
+
+
+def _relabelled(a: Axis, template: Trial, value: Any) -> Axis:
+    values = value.split(",") if isinstance(value, str) else value
+    values = list(values) if isinstance(values, list | tuple) else [values]
+    if isinstance(a.place, str):
+        owner, _, name = a.place.rpartition(".")
+        part = attrgetter(owner)(template) if owner else template
+        return replace(a, values=tuple(fitted(v, part, name) for v in values))
+    return replace(a, values=tuple(_like(v, a) for v in values))
 
 
 def _like(value: Any, a: Axis) -> Any:

@@ -136,10 +136,22 @@ def get(trial: Any, path: str) -> Any:
 
 def put(trial: Any, path: str, value: Any) -> Any:
     """The trial with one field replaced, checked again as if it had been built that way."""
-    get(trial, path)
-    head, _, rest = path.partition(".")
-    new = put(getattr(trial, head), rest, value) if rest else fitted(value, trial, head)
-    return dataclasses.replace(trial, **{head: new})
+    return put_all(trial, {path: value})
+
+
+def put_all(trial: Any, changes: Mapping[str, Any]) -> Any:
+    """The trial with several fields replaced at once: only the whole has to make sense, not each change alone."""
+    for path in changes:
+        get(trial, path)
+    parts: dict[str, dict[str, Any]] = {}
+    for path, value in changes.items():
+        head, _, rest = path.partition(".")
+        parts.setdefault(head, {})[rest] = value
+    new = {
+        head: fitted(below[""], trial, head) if "" in below else put_all(getattr(trial, head), below)
+        for head, below in parts.items()
+    }
+    return dataclasses.replace(trial, **new)
 
 
 def fitted(value: Any, owner: Any, name: str) -> Any:
