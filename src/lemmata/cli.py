@@ -354,29 +354,19 @@ def _run_adaptive(order: "Order", options: argparse.Namespace) -> int:
 def _until_decided(
     s: Study, orders: "dict[str, Order]", results: "dict[str, xr.Dataset]", only: str | None, options: Any
 ) -> "list[Verdict]":
-    """Add seeds where claims are still open, until all are decided or the budget of extra trainings is spent.
+    from lemmata.lab.looks import until_decided
 
-    Looking again and again would decide wrongly more often than once, so each look gets half the error of the one
-    before: 2.5 %, 1.25 %, ... of false discoveries, 5 % in all.
-    """
-    rate = 0.025
-    left = options.budget or sum(len(order.sweep.cells) for order in orders.values())
-    while True:
-        verdicts = s.check(*results.values(), only=only, rate=rate)
-        added = False
-        for id, order in orders.items():
-            seeds = len(order.sweep.seeds)
-            price = len(order.sweep.cells) // seeds
-            open_ = [v for v in verdicts if v.verdict == "inconclusive" and s.claim(v.id).figure == id]
-            asked = max((v.more_seeds or 0 for v in open_), default=0)
-            more = min(asked, seeds, left // price)  # at most twice the seeds: the estimate is rough
-            if more > 0:
-                orders[id] = replace(order, seeds=seeds + more)
-                results[id] = _carry_out(orders[id], options)
-                left, added = left - more * price, True
-        if not added:
-            return verdicts
-        rate /= 2
+    def look(rate: float) -> "list[Verdict]":
+        return s.check(*results.values(), only=only, rate=rate)
+
+    def add(figure: str, seeds: int) -> None:
+        orders[figure] = replace(orders[figure], seeds=len(orders[figure].sweep.seeds) + seeds)
+        results[figure] = _carry_out(orders[figure], options)
+
+    seeds = {id: len(order.sweep.seeds) for id, order in orders.items()}
+    prices = {id: len(order.sweep.cells) // seeds[id] for id, order in orders.items()}
+    budget = options.budget or sum(len(order.sweep.cells) for order in orders.values())
+    return until_decided(look, lambda claim: s.claim(claim).figure, seeds, prices, add, budget)
 
 
 def _workers(options: argparse.Namespace) -> int:
