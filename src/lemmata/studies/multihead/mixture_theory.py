@@ -64,6 +64,12 @@ def start_norm_bound(mixture: MixtureBounds, residual: float) -> float:
     return sqrt(mixture.tokens) * (mixture.signal + residual)
 
 
+def sure_start_norm(mixture: MixtureBounds) -> float:
+    """`sqrt(T) R / 2`: every head's norm after the first phase, almost surely, since its rows are at most half a mean of
+    tokens. It needs no bound on the residual, as `B_2` does."""
+    return sqrt(mixture.tokens) * mixture.radius / 2
+
+
 def start_output_bound(mixture: MixtureBounds, residual: float, samples: int, delta: float) -> float:
     """`B_Phi = T R (S + P) sqrt(2 log(n/delta))` with probability `1 - delta` over the signs (Prop. 2, P2)."""
     return mixture.tokens * mixture.radius * (mixture.signal + residual) * sqrt(2 * log(samples / delta))
