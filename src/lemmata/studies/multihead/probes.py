@@ -213,17 +213,17 @@ class Realizing(Computed):
         row = np.asarray(nets.first_phase_row(first))
         start = measured_good_start(self.data, row, samples)
         bounds = mixture_bounds(self.data, samples).data
-        grid = 2.0 ** np.arange(1, 81)
-        found = np.array([realized_margin(self.data, row, samples, start, self.loss, h) for h in grid])
-        short = np.flatnonzero(found < np.log(1 / self.loss))
-        enough = 0 if len(short) == 0 else short[-1] + 1
         asked = start.required_heads(bounds, self.loss)
+        grid = np.append(2.0 ** np.arange(1, 81), 2 * np.ceil(asked / 2))
+        found = realized_margins(self.data, row, samples, start, self.loss, grid)
+        short = np.flatnonzero(found[:-1] < np.log(1 / self.loss))
+        enough = 0 if len(short) == 0 else short[-1] + 1
         return {
             "ntk_margin": start.margin,
-            "needed_heads": grid[enough] if enough < len(grid) else inf,
+            "needed_heads": grid[enough] if enough < 80 else inf,
             "asked_heads": asked,
             "printed_heads": replace(start, printed=True).required_heads(bounds, self.loss),
-            "margin": realized_margin(self.data, row, samples, start, self.loss, 2 * np.ceil(asked / 2)),
+            "margin": found[-1],
         }
 
 
@@ -235,18 +235,33 @@ def measured_good_start(data: TokenMixture, row: np.ndarray, samples: Samples) -
     return theory.GoodStart(max(1.0, norm), 1.0, float((decoder_part + attention_part).min()))
 
 
-def realized_margin(
-    data: TokenMixture, row: np.ndarray, samples: Samples, start: theory.GoodStart, loss: float, heads: float
-) -> float:
-    """The smallest margin at the target of Prop. 7, `theta^(1) + G theta*`, half of the heads having either sign."""
-    reach = start.reach(loss) / heads**0.5
-    signs = np.array([1.0, -1.0])[:, None, None]
-    params = Heads(
-        jnp.asarray(signs * row + reach * oracle_decoder(data)),
-        jnp.asarray(reach * signs * oracle_attention(data)),
+def realized_margins(
+    data: TokenMixture,
+    row: np.ndarray,
+    samples: Samples,
+    start: theory.GoodStart,
+    loss: float,
+    heads: np.ndarray,
+) -> np.ndarray:
+    """The smallest margin at the target of Prop. 7, `theta^(1) + G theta*`, half of the heads having either sign, for
+    every number of heads."""
+    decoder, attention = jnp.asarray(oracle_decoder(data)), jnp.asarray(oracle_attention(data))
+    return np.asarray(
+        _realized(decoder, attention, row, samples, start.reach(loss), jnp.asarray(heads, float))
     )
-    network = Network(heads=heads, start="signs", simulated=2)
-    return float(_margins(_arrays(network), params, jnp.array([heads / 2, heads / 2]), samples).min())
+
+
+@jax.jit
+def _realized(decoder, attention, row, samples: Samples, reach, heads) -> Array:
+    signs = jnp.array([1.0, -1.0])[:, None, None]
+
+    def one(count: Array) -> Array:
+        way = reach / jnp.sqrt(count)
+        params = Heads(signs * row + way * decoder, way * signs * attention)
+        network = eqx.tree_at(lambda n: n.heads, Network(heads=2.0, start="signs", simulated=2), count)
+        return nets.margins(network, params, jnp.full(2, count / 2), samples).min()
+
+    return jax.lax.map(one, heads)
 
 
 # Saturated attention ---------------------------------------------------------------------------------------------------
@@ -382,11 +397,11 @@ def quasi_convexity_ratio(
 def segment_curvature_ratio(
     network: Network, params: Heads, other: Heads, samples: Samples, data: theory.DataBounds
 ) -> float:
-    """The most negative curvature on an 11-point segment over what eq. 15 allows on the whole of it."""
-    members, places = jnp.ones(len(params.decoder)), jnp.linspace(0, 1, 11)
+    """The most negative curvature at 11 points of a segment over what eq. 15 allows on the whole of it."""
+    members, places = jnp.ones(len(params.decoder)), jnp.linspace(0, 1, 101)
     gap = _gap(params, other)
     losses, norms = map(np.asarray, _segment(network, params, gap, places, members, samples))
-    smallest = float(np.min(_segment_curvature(network, params, gap, places, members, samples)))
+    smallest = float(np.min(_segment_curvature(network, params, gap, places[::10], members, samples)))
     norm = float(max(norms[0], norms[-1]))
     return _ratio(
         max(-smallest, 0.0),
@@ -609,11 +624,6 @@ def _ratio(measured: float, bound: float) -> float:
 
 def _over(top: float, bottom: float) -> float:
     return inf if bottom == 0 else top / bottom
-
-
-@eqx.filter_jit
-def _margins(network: Network, params: Heads, members: Array, samples: Samples) -> Array:
-    return nets.margins(network, params, members, samples)
 
 
 @eqx.filter_jit
