@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata import study
+from lemmata import BadInput, study
 from lemmata.descent import Descent, fill, run_block, train
 from lemmata.studies.multihead import claims, figures, network, theory
 from lemmata.studies.multihead.forecast import Forecast, forecast_bounds
@@ -71,6 +71,25 @@ def test_prediction_names_heads_step_and_what_binds():
     assert said["condition that binds"] == min(conditions[:6], key=lambda c: c.margin).name
     few, _ = claims.predict(put(Forecast(), "heads", 100.0))
     assert few[0].holds is False
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "sentence"),
+    [
+        ("mixture.relevant_fraction", 0.15, "must be a whole number"),
+        ("mixture.dim", 3, "need at least 4 dimensions"),
+        ("step_size", 0.0, "step size must be positive"),
+        ("step_size", float("nan"), "must be a finite number"),
+        ("heads", 1.5, "whole number from 1"),
+        ("steps", 0, "at least one step"),
+        ("distance", 1e100, "range of numbers"),
+        ("mixture.signal", 1e100, "range of numbers"),
+    ],
+)
+def test_impossible_questions_are_refused_in_one_sentence(path, value, sentence):
+    with pytest.raises(BadInput, match=sentence) as refusal:
+        claims.predict(put(Forecast(), path, value))
+    assert str(refusal.value).count(". ") == 0
 
 
 def test_gaussian_noise_is_forecast_with_high_probability():
