@@ -182,7 +182,8 @@ def hessian_path(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     axes[1].axhline(1, color=BLACK, linestyle="--", linewidth=1)
     axes[1].set(xscale="log", yscale="log", xlabel="heads H", ylabel="largest measured / bound on the path")
     _ticks_at(axes[1], heads)
-    axes[1].legend()
+    axes[1].set_ylim(top=20)
+    axes[1].legend(loc="upper center", ncols=2, fontsize=8)
     caption(figure, results, "Runs of figure 2; the whole spectrum at every checkpoint.", verdicts)
     return figure
 
@@ -238,7 +239,7 @@ def inside_conditions(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     axes[2].plot(distance, stability, "x--", color=BLUE, label="its bound (Lemma 11)")
     axes[2].plot(distance, np.abs(results.gap.mean("seed")), "s-", color=RED, label="|generalisation gap|")
     axes[2].plot(distance, gaps, "x--", color=RED, label="its bound (Theorem 2)")
-    axes[2].set(yscale="log")
+    axes[2].set(yscale="log", ylabel="distance or gap", ylim=(None, 1e4 * max(gaps)))
     for panel in axes:
         panel.set_xlabel("distance of the target Delta")
         panel.legend(fontsize=7)
@@ -258,10 +259,11 @@ def two_step_sizes(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
         axes[1].plot(here.step, apart.where(apart > 0), "o", color=CYCLE[i], markersize=4)
     axes[0].plot([], [], "k-", label="many heads")
     axes[0].plot([], [], "k.", label="one head, two step sizes")
-    axes[0].set(xlabel="steps", ylabel="log10 training loss")
-    axes[0].legend()
+    axes[0].set(xlabel="steps", ylabel="log10 training loss", ylim=(None, 1.6))
+    axes[0].legend(ncols=2, loc="upper right", fontsize=8)
     axes[1].axhline(1e-10, color=BLACK, linestyle="--", linewidth=1, label="allowed for rounding")
     axes[1].set(xlabel="steps", ylabel="difference where there is one", yscale="log", ylim=(1e-17, 1e-9))
+    axes[1].set_xlim(axes[0].get_xlim())
     axes[1].legend(loc="center right")
     caption(figure, results, "Token mixture, GD with step 1 from zero.", verdicts)
     return figure
