@@ -28,6 +28,7 @@ from lemmata.studies.multihead.probes import (
     mixture_bounds,
     ntk_kernel,
     oracle_attention,
+    oracle_decoder,
     ratios,
     realized_margins,
 )
@@ -181,7 +182,8 @@ def _descend(network, weights, samples, step, steps):
 @given(seed=st.integers(0, 100_000), distance=st.floats(0.05, 2), bold=st.floats(0.01, 5))
 def test_stability_and_gap_stay_below_their_bounds_in_exact_expectation(seed, distance, bold):
     """Three equally likely samples and training sets of two: all nine sets are run, so that the expectations of Lemma 3
-    and Theorem 2 are exact. Lemma 3 holds with any step (`bold`), Lemma 11 and Theorem 2 with one that they allow."""
+    and Theorem 2 are exact. Lemma 3 holds with any step (`bold`); the recursion (22), Lemma 11 and Theorem 2 with one that
+    they allow."""
     draw = np.random.default_rng(seed)
     samples, way, steps = bounded(draw, 3), random_heads(draw, 1), 10
     chosen = np.array(list(product(range(3), repeat=2)))
@@ -199,18 +201,31 @@ def test_stability_and_gap_stay_below_their_bounds_in_exact_expectation(seed, di
 
     for count, step, inside in ((heads, allowed, True), (4.0, bold, False)):
         network = jax.tree.map(jnp.asarray, Network(heads=count))
-        ends, losses = _descend(network, weights, samples, jnp.asarray(step), steps)
-        flat = np.concatenate([np.asarray(part).reshape(27, -1) for part in ends], axis=1) * sqrt(count)
-        stability = np.linalg.norm(flat[:9, None] - flat[9:].reshape(9, 2, -1), axis=-1).mean(axis=1)
-        losses = np.asarray(losses)[:9]
+        before, ends = (
+            _descend(network, weights, samples, jnp.asarray(step), jnp.asarray(k)) for k in (steps - 1, steps)
+        )
+        away_before, away = (_twin_distances(params, count) for params, _ in (before, ends))
+        losses, stability = np.asarray(ends[1])[:9], away.mean(axis=1)
         gap = float(np.mean(losses.mean(axis=1) - (losses * counts).sum(axis=1) / 2))
-        largest = float(np.linalg.norm(np.asarray(ends.decoder).reshape(27, -1), axis=1).max())
+        largest = float(np.linalg.norm(np.asarray(ends[0].decoder).reshape(27, -1), axis=1).max())
         slope = theory.gradient_self_bound(UNIT_BALL, largest)
         assert gap <= theory.gap_from_stability(slope, float(stability.mean())) * SLACK
         if inside:
             assert stability.max() <= theory.stability_bound(UNIT_BALL, target, step, steps, 2)
             assert gap <= theory.sharp_gap_bound(UNIT_BALL, target, step, steps, 2)
             assert gap <= theory.gap_bound(target, step, steps, 2)
+            earlier = np.asarray(before[1])
+            both = ((earlier[:9, None] + earlier[9:].reshape(9, 2, 3)) * without).sum(axis=-1) / 2
+            own = np.take_along_axis(earlier[:9], chosen, axis=1)
+            growth = theory.stability_growth(UNIT_BALL, target, heads, step, both)  # pyright: ignore[reportArgumentType]
+            push = theory.stability_push(UNIT_BALL, target, step, 2, own)  # pyright: ignore[reportArgumentType]
+            assert (away <= growth * away_before + push).all()
+
+
+def _twin_distances(params, heads):
+    """How far each of nine runs is from its two leave-one-out twins (eighteen further rows), over all heads."""
+    flat = np.concatenate([np.asarray(part).reshape(27, -1) for part in params], axis=1) * sqrt(heads)
+    return np.linalg.norm(flat[:9, None] - flat[9:].reshape(9, 2, -1), axis=-1)
 
 
 def test_printed_constants_forget_that_the_direction_has_norm_root_two():
@@ -304,6 +319,10 @@ def test_margin_parts_exceed_their_bounds_on_every_sample(seed, law, relevant, s
         data, mean + residual * shift / np.linalg.norm(shift), samples
     )
     assert decoder_part.min() >= mixture_theory.linear_margin(bounds) - 1e-9
+    linear = samples.labels * nets.linear_output(jnp.asarray(oracle_decoder(data)), samples.tokens)
+    np.testing.assert_allclose(
+        linear, decoder_part, atol=1e-9
+    )  # App. F: the linear model has the decoder's share
     sharper = mixture_theory.sharper_attention_share(bounds, residual)
     assert attention_part.min() >= sharper - 1e-9  # equal without overlap with the patterns
     assert sharper >= mixture_theory.attention_share(bounds, residual) - 1e-9
