@@ -156,7 +156,7 @@ def _after_first_step(trial: Training, start: str) -> Training:
 
 
 def good_start(scale: Scale) -> Sweep:
-    """The last distance of `quick` is the shortest with a bound below log 2; its 4e6 steps are most of the cost."""
+    """At the largest distance the bound is below log 2 where the signs balance; its 4e6 steps are most of the cost."""
     distances = {"smoke": (0.1,), "quick": (0.1, 0.4, 1.45), "paper": (0.1, 0.2, 0.4, 0.8, 1.45)}[scale]
     seeds = {"smoke": 2, "quick": 3, "paper": 5}[scale]
     return Sweep(SecondPhase(), (axis("distance", distances),), _seeds(seeds))

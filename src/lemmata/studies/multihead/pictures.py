@@ -336,13 +336,13 @@ def good_start(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
         (bound, "x--", BLACK, "bound of Theorem 1"),
     ):
         axes[0].plot(distance, values.mean("seed"), style, color=colour, label=label)
-    axes[0].set(ylabel="training loss", ylim=(0, None))
+    axes[0].set(ylabel="training loss", ylim=(0, 1.6 * float(bound.mean("seed").max())))
     for i, (name, values) in enumerate(ratios.items()):
         axes[1].plot(
             distance, values.max("seed"), "o-", color=CYCLE[i % len(CYCLE)], label=name, markersize=4
         )
     axes[1].axhline(1, color=BLACK, linestyle="--", linewidth=1)
-    axes[1].set(ylabel="largest measured / bound", yscale="log", ylim=(None, 30))
+    axes[1].set(ylabel="largest measured / bound", yscale="log", ylim=(None, 3e3))
     curve = results.ntk_margin_curve
     axes[2].plot(
         distance, curve.isel(step=0).mean("seed"), "o-", color=BLUE, label="NTK margin, after first step"
@@ -367,7 +367,7 @@ def good_start(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
         panel.set_xscale("log")
         _ticks_at(panel, distance)
         panel.set_xlabel("distance of the target Delta")
-        panel.legend(fontsize=7, ncols=2 if panel is axes[1] else 1)
+        panel.legend(fontsize=7, loc="upper right")
     horizons = ", ".join(f"{int(v):.2g}" for v in results.horizon.max("seed"))
     caption(figure, results, f"Longest horizons {horizons}.", verdicts)
     return figure
