@@ -52,13 +52,13 @@ def test_relevant_tokens_are_the_label_and_their_number_is_fixed(positions):
 
 @pytest.mark.parametrize("data", [TokenMixture(), PlantedAttention(), BoundedTokens()])
 def test_a_larger_set_begins_with_the_smaller_one(data):
-    few, many = draw(data, 5), draw(data, 9)
+    few, many = draw(data, 5), draw(data, 200)
     np.testing.assert_array_equal(few.tokens, many.tokens[:5])
     np.testing.assert_array_equal(few.labels, many.labels[:5])
 
 
 def test_aligned_tokens_have_the_margin_that_the_target_counts_on():
-    samples = draw(BoundedTokens(spread=0.5), 200)
+    samples = draw(BoundedTokens(), 200)
     np.testing.assert_allclose(np.linalg.norm(samples.tokens, axis=-1), 1)
     assert (samples.labels[:, None] * samples.tokens[..., 0]).min() >= 0.75**0.5
 

@@ -4,7 +4,7 @@ from math import inf, isfinite, log, sqrt
 
 import equinox as eqx
 
-from lemmata.errors import require
+from lemmata.errors import BadInput, require
 from lemmata.measure.compare import Condition
 from lemmata.studies.multihead import mixture_theory, theory
 from lemmata.studies.multihead.data import NoiseBounds, TokenMixture
@@ -35,13 +35,20 @@ class Forecast(eqx.Module):
     delta: float = 0.05
 
     def __check_init__(self):
+        given = {name: value for name, value in vars(self).items() if isinstance(value, int | float)}
+        for name, value in given.items():
+            require(isfinite(value), f"'{name}' must be a finite number, not {value}.")
         require(
             self.distance > 0, f"the target must be away from the start, not at distance {self.distance}."
         )
         require(self.head_norm >= 0, f"a norm cannot be negative, as {self.head_norm} is.")
         require(self.step_size > 0, f"the step size must be positive, not {self.step_size}.")
-        require(self.heads >= 1, f"the number of heads must be at least 1, not {self.heads:g}.")
-        require(self.steps >= 1 and self.samples >= 1, "steps and samples must be at least 1.")
+        require(
+            self.heads >= 1 and self.heads == round(self.heads),
+            f"the number of heads must be a whole number from 1 on, not {self.heads:g}.",
+        )
+        require(self.steps >= 1, f"a training needs at least one step, not {self.steps}.")
+        require(self.samples >= 1, f"training needs at least one sample, not {self.samples}.")
         require(
             self.first_samples >= 1, f"the first phase needs at least one sample, not {self.first_samples:g}."
         )
@@ -51,8 +58,13 @@ class Forecast(eqx.Module):
 
 def predict(question: Forecast) -> tuple[list[Condition], list[Prediction]]:
     """The conditions of the theorems at a planned run, with margins, and what they promise for it."""
-    general, promised = _general(question)
-    mixture, on_mixture = _on_mixture(question)
+    try:
+        general, promised = _general(question)
+        mixture, on_mixture = _on_mixture(question)
+    except OverflowError:
+        raise BadInput(
+            "the powers in the conditions leave the range of numbers: choose smaller ones."
+        ) from None
     return general + mixture, promised + on_mixture
 
 
@@ -82,10 +94,14 @@ def _general(q: Forecast) -> tuple[list[Condition], list[Prediction]]:
         Prediction("largest step size allowed", step),
         Prediction("what limits the step size", theory.binding(limits)),
         Prediction("condition that binds", worst.name),
-        Prediction("mean training loss at most", theory.training_bound(target, q.step_size, q.steps)),
-        Prediction("distance from the start at most", theory.ball_radius(target)),
         Prediction(
-            "expected generalisation gap at most", theory.gap_bound(target, q.step_size, q.steps, q.samples)
+            "if they are met: mean training loss at most",
+            theory.training_bound(target, q.step_size, q.steps),
+        ),
+        Prediction("if they are met: distance from the start at most", theory.ball_radius(target)),
+        Prediction(
+            "if they are met: expected generalisation gap at most",
+            theory.gap_bound(target, q.step_size, q.steps, q.samples),
         ),
     ]
 

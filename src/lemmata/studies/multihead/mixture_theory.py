@@ -64,6 +64,12 @@ def start_norm_bound(mixture: MixtureBounds, residual: float) -> float:
     return sqrt(mixture.tokens) * (mixture.signal + residual)
 
 
+def sure_start_norm(mixture: MixtureBounds) -> float:
+    """`sqrt(T) R / 2`: every head's norm after the first phase, almost surely, since its rows are at most half a mean of
+    tokens. It needs no bound on the residual, as `B_2` does."""
+    return sqrt(mixture.tokens) * mixture.radius / 2
+
+
 def start_output_bound(mixture: MixtureBounds, residual: float, samples: int, delta: float) -> float:
     """`B_Phi = T R (S + P) sqrt(2 log(n/delta))` with probability `1 - delta` over the signs (Prop. 2, P2)."""
     return mixture.tokens * mixture.radius * (mixture.signal + residual) * sqrt(2 * log(samples / delta))
@@ -197,18 +203,20 @@ def irrelevant_score_ceiling(mixture: MixtureBounds) -> float:
 
 
 def saturation_scale(floor: float, ceiling: float, relevant: int, tokens: int, leak: float) -> float:
-    """`Gamma >= (2/A) log((T/L - 1)/eps)` puts at most `eps` on irrelevant tokens; needs `A > 2B`, `A > 0` (Lemma 18)."""
+    """`Gamma >= (2/A) log((T/L - 1)/eps)` puts at most `eps` on irrelevant tokens; needs `A > 2B`, `A > 0` (Lemma 18).
+
+    Zero where even attention that looks everywhere alike leaks no more."""
     require(
         floor > max(0, 2 * ceiling),
         "softmax saturation needs relevant scores above twice the irrelevant ones.",
     )
-    return 2 / floor * log((tokens / relevant - 1) / leak)
+    return 2 / floor * max(0.0, log((tokens / relevant - 1) / leak))
 
 
 def sharp_saturation_scale(floor: float, ceiling: float, relevant: int, tokens: int, leak: float) -> float:
     """`Gamma >= log((T/L - 1)/eps)/(A - B)` already suffices, and `A > B` is all it needs."""
     require(floor > ceiling, "softmax saturation needs relevant scores above the irrelevant ones.")
-    return log((tokens / relevant - 1) / leak) / (floor - ceiling)
+    return max(0.0, log((tokens / relevant - 1) / leak)) / (floor - ceiling)
 
 
 def saturating_norm(mixture: MixtureBounds, leak: float) -> float:
@@ -220,7 +228,7 @@ def saturating_norm(mixture: MixtureBounds, leak: float) -> float:
         f"not {mixture.noise.largest:g}.",
     )
     lead = 8 * sqrt(2 * (mixture.patterns + 1)) / (3 * mixture.signal**2)
-    return lead * log((1 / mixture.relevant_fraction - 1) / leak)
+    return lead * max(0.0, log((1 / mixture.relevant_fraction - 1) / leak))
 
 
 def attention_margin(mixture: MixtureBounds, leak: float = 0.0) -> float:

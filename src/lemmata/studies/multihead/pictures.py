@@ -7,14 +7,28 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lemmata.draw.style import BLACK, BLUE, CYCLE, GREEN, ORANGE, PURPLE, RED, canvas, caption, settings
+from lemmata.draw.style import (
+    BLACK,
+    BLUE,
+    CYCLE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    RED,
+    canvas,
+    caption,
+    plain_log_ticks,
+    settings,
+)
 from lemmata.measure.compare import Verdict
 from lemmata.studies.multihead import theory
 from lemmata.studies.multihead.probes import INEQUALITIES
 from lemmata.studies.multihead.summaries import (
     attention_limit,
+    good_start_ratios,
     guaranteed,
     path_ratios,
+    start_margin_bound,
 )
 
 GREY = "#888888"
@@ -70,7 +84,10 @@ def _mixture_row(row: Any, results: xr.Dataset, limit: float) -> None:
     row[0].set_ylabel("log10 training loss")
     curves(row[1], results["margin_curve"], "heads")
     row[1].axhline(limit, color=BLACK, linestyle="--", linewidth=1)
-    row[1].text(0.2, limit, "saturated attention S sqrt(T/2)", fontsize=7, va="bottom")
+    row[1].annotate(
+        "saturated attention S sqrt(T/2)", (0.2, limit), (0, 2), textcoords="offset points", fontsize=7
+    )
+    row[1].set_ylim(top=1.15 * limit)
     row[1].set_ylabel("margin / norm of decoders")
     curves(row[2], results["relevant_attention_curve"], "heads")
     row[2].set_ylabel("attention on relevant tokens")
@@ -92,6 +109,7 @@ def fig4(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
         panel.set_ylabel(label)
         if "loss" in name:
             panel.set_yscale("log")
+            plain_log_ticks(panel.yaxis)
     axes[0, 0].legend()
     caption(
         figure,
@@ -114,6 +132,7 @@ def fig5(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
             )
             if "loss" in name:
                 panel.set_yscale("log")
+                plain_log_ticks(panel.yaxis)
         row[0].set_title(f"{titles[str(method)]}. {_stuck(here)}", loc="left", fontsize=8)
     axes[0, 0].legend()
     caption(figure, results, "Planted attention from zero; medians and range.", verdicts)
@@ -136,12 +155,19 @@ def curvature(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     axes.plot(heads, float(centre[0]) * (heads / heads[0]) ** -0.5, "--", color=BLACK, label="slope -1/2")
     axes.plot(heads, results.bound.mean("seed"), color=RED, label="bound beta_3 / sqrt(H)")
     axes.set(xscale="log", yscale="log", xlabel="heads H", ylabel="-smallest eigenvalue / loss")
+    _ticks_at(axes, heads)
     axes.legend()
     caption(figure, results, "Random attention, unit-norm decoders.", verdicts)
     return figure
 
 
 SKY_DOT = "#9ecae8"
+
+
+def _ticks_at(axes: Axes, values: np.ndarray) -> None:
+    """Ticks at the grid's own values, written out."""
+    axes.set_xticks(values, [f"{v:g}" for v in values])
+    axes.set_xticks([], minor=True)
 
 
 def hessian_path(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
@@ -155,7 +181,9 @@ def hessian_path(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
         axes[1].plot(heads, ratios[name].max(("seed", "step")), "o-", color=colour, label=name)
     axes[1].axhline(1, color=BLACK, linestyle="--", linewidth=1)
     axes[1].set(xscale="log", yscale="log", xlabel="heads H", ylabel="largest measured / bound on the path")
-    axes[1].legend()
+    _ticks_at(axes[1], heads)
+    axes[1].set_ylim(top=20)
+    axes[1].legend(loc="upper center", ncols=2, fontsize=8)
     caption(figure, results, "Runs of figure 2; the whole spectrum at every checkpoint.", verdicts)
     return figure
 
@@ -211,7 +239,7 @@ def inside_conditions(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     axes[2].plot(distance, stability, "x--", color=BLUE, label="its bound (Lemma 11)")
     axes[2].plot(distance, np.abs(results.gap.mean("seed")), "s-", color=RED, label="|generalisation gap|")
     axes[2].plot(distance, gaps, "x--", color=RED, label="its bound (Theorem 2)")
-    axes[2].set(yscale="log")
+    axes[2].set(yscale="log", ylabel="distance or gap", ylim=(None, 1e4 * max(gaps)))
     for panel in axes:
         panel.set_xlabel("distance of the target Delta")
         panel.legend(fontsize=7)
@@ -227,10 +255,16 @@ def two_step_sizes(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
         many, one = (here.sel(arm=a) for a in results.arm.values)
         axes[0].plot(here.step, many, color=CYCLE[i], label=f"H = {heads:g}")
         axes[0].plot(here.step, one, ".", color=CYCLE[i], markersize=5)
-        axes[1].plot(here.step, np.abs(many - one) + 1e-18, color=CYCLE[i])
-    axes[0].set(xlabel="steps", ylabel="log10 training loss (line: many heads; dots: one head)")
-    axes[0].legend()
-    axes[1].set(xlabel="steps", ylabel="difference of the two", yscale="log")
+        apart = abs(many - one)
+        axes[1].plot(here.step, apart.where(apart > 0), "o", color=CYCLE[i], markersize=4)
+    axes[0].plot([], [], "k-", label="many heads")
+    axes[0].plot([], [], "k.", label="one head, two step sizes")
+    axes[0].set(xlabel="steps", ylabel="log10 training loss", ylim=(None, 1.6))
+    axes[0].legend(ncols=2, loc="upper right", fontsize=8)
+    axes[1].axhline(1e-10, color=BLACK, linestyle="--", linewidth=1, label="allowed for rounding")
+    axes[1].set(xlabel="steps", ylabel="difference where there is one", yscale="log", ylim=(1e-17, 1e-9))
+    axes[1].set_xlim(axes[0].get_xlim())
+    axes[1].legend(loc="center right")
     caption(figure, results, "Token mixture, GD with step 1 from zero.", verdicts)
     return figure
 
@@ -262,7 +296,7 @@ def first_phase(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
         xscale="log",
         xlabel="samples of the first phase",
         ylabel="smallest margin over 100 samples",
-        ylim=(0, None),
+        ylim=(0, 1.5 * float(results.best_margin.mean("seed").max())),
     )
     for panel in axes:
         panel.legend()
@@ -270,20 +304,123 @@ def first_phase(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     return figure
 
 
+def second_phase(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+    figure, axes = canvas(3, 1, width=3.8, height=3.3)
+    panels = (
+        (log10_loss(results), "log10 training loss"),
+        (results["test_error_curve"], "test error"),
+        (results["relevant_attention_curve"], "attention on relevant tokens"),
+    )
+    for panel, (values, label) in zip(axes, panels, strict=True):
+        curves(panel, values.sel(start="first step"), "heads")
+        for i, heads in enumerate(results.heads.values):
+            centre = values.sel(start="zero", heads=heads).mean("seed")
+            panel.plot(np.asarray(centre.step, float), centre, ":", color=CYCLE[i])
+        panel.set_ylabel(label)
+    axes[0].plot([], [], "k-", label="after the first step")
+    axes[0].plot([], [], "k:", label="from zero")
+    axes[0].legend(fontsize=8)
+    caption(figure, results, "Token mixture, GD with step 1; mean and range.", verdicts)
+    return figure
+
+
+def good_start(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+    figure, axes = canvas(3, 1, width=3.9, height=3.6)
+    distance = np.asarray(results.distance, float)
+    ratios = good_start_ratios(results)
+    bound = np.maximum(results.mean_loss, results.last_loss) / ratios["training loss (Theorem 1)"]
+    for values, style, colour, label in (
+        (results.start_loss, "^:", GREY, "start of the second phase"),
+        (results.mean_loss, "o-", BLUE, "mean over the run"),
+        (results.target_loss, "s:", GREEN, "target"),
+        (bound, "x--", BLACK, "bound of Theorem 1"),
+    ):
+        axes[0].plot(distance, values.mean("seed"), style, color=colour, label=label)
+    axes[0].set(ylabel="training loss", ylim=(0, 1.6 * float(bound.mean("seed").max())))
+    for i, (name, values) in enumerate(ratios.items()):
+        axes[1].plot(
+            distance, values.max("seed"), "o-", color=CYCLE[i % len(CYCLE)], label=name, markersize=4
+        )
+    axes[1].axhline(1, color=BLACK, linestyle="--", linewidth=1)
+    axes[1].set(ylabel="largest measured / bound", yscale="log", ylim=(None, 3e3))
+    curve = results.ntk_margin_curve
+    axes[2].plot(
+        distance, curve.isel(step=0).mean("seed"), "o-", color=BLUE, label="NTK margin, after first step"
+    )
+    axes[2].plot(distance, results.ntk_margin.mean("seed"), "x", color=RED, label="NTK margin, at the end")
+    axes[2].plot(
+        distance, start_margin_bound(results).mean("seed"), "--", color=BLACK, label="its bound, corrected"
+    )
+    error = results.test_error_curve
+    axes[2].plot(
+        distance, error.isel(step=0).mean("seed"), "^:", color=GREY, label="test error, after first step"
+    )
+    axes[2].plot(
+        distance,
+        results.test_error.mean("seed"),
+        "v:",
+        color=ORANGE,
+        label="test error, at the end",
+    )
+    axes[2].set(ylabel="margin, error", ylim=(-0.05, 2.4))
+    for panel in axes:
+        panel.set_xscale("log")
+        _ticks_at(panel, distance)
+        panel.set_xlabel("distance of the target Delta")
+        panel.legend(fontsize=7, loc="upper right")
+    horizons = ", ".join(f"{int(v):.2g}" for v in results.horizon.max("seed"))
+    caption(figure, results, f"Longest horizons {horizons}.", verdicts)
+    return figure
+
+
+def realizability(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+    figure, axes = canvas()
+    loss = np.asarray(results.loss, float)
+    for name, style, colour, label in (
+        ("needed_heads", "o-", BLUE, "needed (worst seed)"),
+        ("asked_heads", "--", BLACK, "asked for, corrected"),
+        ("printed_heads", ":", RED, "asked for, as printed"),
+    ):
+        axes.plot(loss, results[name].max("seed"), style, color=colour, label=label)
+    axes.set(xscale="log", yscale="log", xlabel="loss of the target eps", ylabel="heads H")
+    axes.set_ylim(top=1e4 * float(results.asked_heads.max()))
+    axes.legend()
+    caption(figure, results, "Target of Proposition 7 after the first step.", verdicts)
+    return figure
+
+
 def margins(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     columns = results.sizes["signal"]
-    figure, axes = canvas(columns, 1, width=3.2, height=3.2, squeeze=False)
+    figure, axes = canvas(columns, 1, width=3.2, height=3.4, squeeze=False)
     zeta = np.asarray(results.relevant_fraction, float)
+    lines = (
+        ("saturated attention", "s", BLACK, results.saturated_margin, results.attention_margin),
+        ("NTK (theta*)", "o", BLUE, results.margin, results.linear_bound + results.mean_attention_bound),
+        ("linear", "^", GREEN, results.decoder_part, results.linear_bound),
+    )
     for panel, signal in zip(axes[0], results.signal.values, strict=True):
-        here = results.sel(signal=signal)
-        panel.plot(zeta, here.saturated_margin.mean("seed"), "s-", color=BLACK, label="saturated attention")
-        panel.plot(zeta, here.best_margin.mean("seed"), ":", color=PURPLE, label="best NTK direction")
-        panel.plot(zeta, here.margin.mean("seed"), "o-", color=BLUE, label="NTK (theta*)")
-        panel.plot(zeta, here.decoder_part.mean("seed"), "^-", color=GREEN, label="linear")
-        panel.set(title=f"S = {signal:g}", xlabel="relevant fraction zeta", ylim=(0, None))
+        for label, marker, colour, measured, bound in lines:
+            panel.plot(zeta, measured.sel(signal=signal).mean("seed"), marker, color=colour, label=label)
+            promised = bound.sel(signal=signal).mean("seed")
+            panel.plot(zeta, promised.where(promised > 0), "--", color=colour)
+        panel.plot(
+            zeta,
+            results.best_margin.sel(signal=signal).mean("seed"),
+            "x",
+            color=PURPLE,
+            label="best NTK direction",
+        )
+        panel.set(title=f"S = {signal:g}", xlabel="relevant fraction zeta", yscale="log")
+        plain_log_ticks(panel.yaxis)
+    axes[0, 0].plot([], [], "k--", label="bound")
     axes[0, 0].set_ylabel("smallest margin")
-    axes[0, 0].legend(fontsize=7)
-    caption(figure, results, "The printed order fails where blue is above black.", verdicts)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=5, fontsize=8)
+    caption(
+        figure,
+        results,
+        "The printed order fails where blue is above black. Bounds without residual.",
+        verdicts,
+    )
     return figure
 
 
@@ -312,6 +449,7 @@ def gap(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     axes.plot(samples, centre, "o-", color=BLUE, label="median of the runs that learn")
     axes.plot(samples, float(centre[0]) * samples[0] / samples, "--", color=BLACK, label="slope -1")
     axes.set(xscale="log", yscale="log", xlabel="training samples n", ylabel="test loss - training loss")
+    _ticks_at(axes, samples)
     axes.legend()
     stuck = ", ".join(f"{int(v)}" for v in results.stuck.sum("seed"))
     steps = settings(results)["descent.steps"]

@@ -1,6 +1,8 @@
 """What can be asked of the model without training it: random heads, the first phase, saturation, every inequality."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import inf
 from typing import Any, ClassVar, Literal
 
 import equinox as eqx
@@ -188,6 +190,80 @@ def saturated_margin(data: TokenMixture, samples: Samples, scale: float = 1e4) -
     return float((samples.labels * output).min())
 
 
+# Realizability ---------------------------------------------------------------------------------------------------------
+
+
+class Realizing(Computed):
+    """How many heads the target of Prop. 7, `G theta*` away from the end of the first phase, really needs until every
+    sample has the margin `log(1/eps)`, and how many the proposition asks for. Half of the steps have either sign."""
+
+    paired: ClassVar[tuple[str, ...]] = ("loss",)
+
+    data: TokenMixture = TokenMixture(relevant_fraction=0.4, noise=0.01, noise_law="cube")
+    first_samples: int = fixed(default=10_000)
+    loss: float = 0.01
+
+    def __check_init__(self):
+        require(0 < self.loss <= 1, f"the target's loss must lie in (0, 1], not {self.loss}.")
+
+    def compute(self, key: Key) -> Mapping[str, Any]:
+        first_key, data_key = jax.random.split(key)
+        first = _samples(_arrays(self.data), first_key, self.first_samples)
+        samples = _samples(_arrays(self.data), data_key, self.data.samples)
+        row = np.asarray(nets.first_phase_row(first))
+        start = measured_good_start(self.data, row, samples)
+        bounds = mixture_bounds(self.data, samples).data
+        asked = start.required_heads(bounds, self.loss)
+        grid = np.append(2.0 ** np.arange(1, 81), 2 * np.ceil(asked / 2))
+        found = realized_margins(self.data, row, samples, start, self.loss, grid)
+        short = np.flatnonzero(found[:-1] < np.log(1 / self.loss))
+        enough = 0 if len(short) == 0 else short[-1] + 1
+        return {
+            "ntk_margin": start.margin,
+            "needed_heads": grid[enough] if enough < 80 else inf,
+            "asked_heads": asked,
+            "printed_heads": replace(start, printed=True).required_heads(bounds, self.loss),
+            "margin": found[-1],
+        }
+
+
+def measured_good_start(data: TokenMixture, row: np.ndarray, samples: Samples) -> theory.GoodStart:
+    """Definition 1 checked at the end of a first phase whose signs balance (every output is then 0): the constants
+    `B_2`, `B_Phi` and the NTK margin of the paper's direction on these samples."""
+    decoder_part, attention_part = margin_parts(data, row, samples)
+    norm = data.tokens**0.5 * float(np.linalg.norm(row))
+    return theory.GoodStart(max(1.0, norm), 1.0, float((decoder_part + attention_part).min()))
+
+
+def realized_margins(
+    data: TokenMixture,
+    row: np.ndarray,
+    samples: Samples,
+    start: theory.GoodStart,
+    loss: float,
+    heads: np.ndarray,
+) -> np.ndarray:
+    """The smallest margin at the target of Prop. 7, `theta^(1) + G theta*`, half of the heads having either sign, for
+    every number of heads."""
+    decoder, attention = jnp.asarray(oracle_decoder(data)), jnp.asarray(oracle_attention(data))
+    return np.asarray(
+        _realized(decoder, attention, row, samples, start.reach(loss), jnp.asarray(heads, float))
+    )
+
+
+@jax.jit
+def _realized(decoder, attention, row, samples: Samples, reach, heads) -> Array:
+    signs = jnp.array([1.0, -1.0])[:, None, None]
+
+    def one(count: Array) -> Array:
+        way = reach / jnp.sqrt(count)
+        params = Heads(signs * row + way * decoder, way * signs * attention)
+        network = eqx.tree_at(lambda n: n.heads, Network(heads=2.0, start="signs", simulated=2), count)
+        return nets.margins(network, params, jnp.full(2, count / 2), samples).min()
+
+    return jax.lax.map(one, heads)
+
+
 # Saturated attention ---------------------------------------------------------------------------------------------------
 
 
@@ -232,18 +308,25 @@ INEQUALITIES = (
     "smoothness",
     "weak convexity",
     "quasi-convexity",
+    "segment curvature",
     "expansion",
+    "descent",
+    "regret",
+    "mean loss",
 )
 
 
 class Looseness(Computed):
     """Measured over bound for every inequality of Sec. 3 and its consequences, at one random instance.
 
+    The last three (Lemmas 7, 8 and 9) follow a short descent from one random point towards another.
+
     `kind`: Gaussian weights and tokens uniform in the ball; or `extreme`: all tokens of a sample equal and no decoder,
     where the gradient bounds are attained.
     """
 
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {"ratio": ("inequality",)}
+    revision: ClassVar[int] = 2
 
     data: BoundedTokens = BoundedTokens(labels="random", tokens=3, dim=2, samples=6, test_samples=1)
     heads: int = fixed(default=4)
@@ -289,24 +372,41 @@ def ratios(
         "weak convexity": theory.negative_curvature_bound(data, norm, heads) * measured["loss"],
     }
     found = {name: _ratio(measured[name], limit) for name, limit in limits.items()}
-    return found | {
-        "quasi-convexity": quasi_convexity_ratio(network, params, other, samples, data),
-        "expansion": expansion_ratio(network, params, other, samples, data),
-    }
+    pair = (network, params, other, samples, data)
+    return (
+        found
+        | {
+            "quasi-convexity": quasi_convexity_ratio(*pair),
+            "segment curvature": segment_curvature_ratio(*pair),
+            "expansion": expansion_ratio(*pair),
+        }
+        | descent_ratios(*pair)
+    )
 
 
 def quasi_convexity_ratio(
     network: Network, params: Heads, other: Heads, samples: Samples, data: theory.DataBounds
 ) -> float:
     """Largest loss on a 101-point segment over 4/3 of the larger end (Prop. 4/6), on the longest segment allowed."""
-    members = jnp.ones(len(params.decoder))
-    gap = jax.tree.map(lambda a, b: a - b, other, params)
-    whole = float(grouped.norm(gap, members))
-    reach = float(max(grouped.head_norms(params.decoder).max(), grouped.head_norms(other.decoder).max()))
-    allowed = (float(network.heads) ** 0.5 / (2 * theory.weak_convexity_bound(data, reach))) ** 0.5
-    far = min(1.0, allowed / whole)
-    losses = np.asarray(_segment(network, params, gap, jnp.linspace(0, far, 101), members, samples)[0])
+    gap, far = _gap(params, other), _allowed_share(network, params, other, data)
+    places = jnp.linspace(0, far, 101)
+    losses = np.asarray(_segment(network, params, gap, places, jnp.ones(len(params.decoder)), samples)[0])
     return float(losses.max() / (theory.QUASI_CONVEXITY * max(losses[0], losses[-1])))
+
+
+def segment_curvature_ratio(
+    network: Network, params: Heads, other: Heads, samples: Samples, data: theory.DataBounds
+) -> float:
+    """The most negative curvature at 11 points of a segment over what eq. 15 allows on the whole of it."""
+    members, places = jnp.ones(len(params.decoder)), jnp.linspace(0, 1, 101)
+    gap = _gap(params, other)
+    losses, norms = map(np.asarray, _segment(network, params, gap, places, members, samples))
+    smallest = float(np.min(_segment_curvature(network, params, gap, places[::10], members, samples)))
+    norm = float(max(norms[0], norms[-1]))
+    return _ratio(
+        max(-smallest, 0.0),
+        theory.segment_curvature_bound(data, norm, float(losses.max()), float(network.heads)),
+    )
 
 
 def expansion_ratio(
@@ -319,7 +419,7 @@ def expansion_ratio(
 ) -> float:
     """How much one step of GD stretches the distance of two points, over what eq. 19 allows on their segment."""
     members = jnp.ones(len(params.decoder))
-    gap = jax.tree.map(lambda a, b: a - b, other, params)
+    gap = _gap(params, other)
     losses, norms = map(np.asarray, _segment(network, params, gap, jnp.linspace(0, 1, 101), members, samples))
     moved = _stretch(network, params, other, members, samples, step)
     allowed = max(
@@ -327,6 +427,133 @@ def expansion_ratio(
         for norm, loss in zip(norms, losses, strict=True)
     )
     return float(moved) / allowed
+
+
+def descent_ratios(
+    network: Network, params: Heads, other: Heads, samples: Samples, data: theory.DataBounds, steps: int = 20
+) -> dict[str, float]:
+    """Measured over bound of Lemmas 7, 8 and 9 along a short descent from `params`; for Lemma 7 the decrease that it
+    promises over the measured one.
+
+    The step is the largest that Lemma 7 allows at both points. The target of Lemma 8 is `other` itself. That of Lemma 9
+    lies in its direction, half as far as the lemma's condition on the heads allows, and its step is so small that the
+    descent cannot leave that condition; not a number where an iterate did all the same.
+    """
+    heads, members = float(network.heads), jnp.ones(len(params.decoder))
+    norm = max(_decoder_norm(params), _decoder_norm(other))
+    step = 1 / theory.smoothness_bound(data, norm, heads)
+    far = follow(network, params, other, members, samples, step, steps)
+    promised, dropped = step / 2 * far.slopes[:-1] ** 2, -np.diff(far.losses)
+    seen = promised > 1e-12 * far.losses[:-1]  # above rounding
+    share = _allowed_share(network, params, other, data) / 2
+    goal = jax.tree.map(lambda p, g: p + share * g, params, _gap(params, other))
+    careful = min(step, _over(share * far.distances[0], 2 * steps * far.slopes[0]))
+    near = follow(network, params, goal, members, samples, careful, steps)
+    inside = near.quasi_convexity_margin(data, heads) >= 1
+    return {
+        "descent": float(np.max(promised[seen] / dropped[seen], initial=0)),
+        "regret": far.mean_loss / far.regret_bound(data, heads, step),
+        "mean loss": near.mean_loss / theory.mean_loss_bound(near.target, careful, steps)
+        if inside
+        else float("nan"),
+    }
+
+
+@dataclass(frozen=True)
+class Followed:
+    """A descent seen from a target: at every iterate, the start included, its loss and slope (norm of the gradient),
+    its distance from the target, the larger decoder norm of the two and the largest loss between them."""
+
+    losses: np.ndarray
+    slopes: np.ndarray
+    distances: np.ndarray
+    norms: np.ndarray
+    between: np.ndarray
+    away: np.ndarray
+    target: theory.Target
+
+    @property
+    def steps(self) -> int:
+        return len(self.losses) - 1
+
+    @property
+    def mean_loss(self) -> float:
+        return float(self.losses[1:].mean())
+
+    def regret_bound(self, data: theory.DataBounds, heads: float, step: float) -> float:
+        """The right side of Lemma 8."""
+        curvatures = np.array(
+            [
+                theory.segment_curvature_bound(data, float(norm), float(loss), heads)
+                for norm, loss in zip(self.norms, self.between, strict=True)
+            ]
+        )
+        wander = float(np.sum((curvatures * self.distances**2)[:-1]))
+        return theory.regret_bound(self.target, step, self.steps, wander)
+
+    def quasi_convexity_margin(self, data: theory.DataBounds, heads: float) -> float:
+        """The tightest margin of the condition on the heads of Lemma 9 over the iterates."""
+        return min(
+            theory.quasi_convexity_margin(data, float(norm), float(distance), heads)
+            for norm, distance in zip(self.norms, self.distances, strict=True)
+        )
+
+
+def follow(
+    network: Network, params: Heads, target: Heads, members: Array, samples: Samples, step: float, steps: int
+) -> Followed:
+    """Gradient descent with everything that Lemmas 7 to 10 and Theorem 1 speak about."""
+    found = _follow(_arrays(network), params, target, members, samples, jnp.asarray(step), steps)
+    losses, slopes, distances, norms, between, away, goal = map(np.asarray, found)
+    head_norm = float(grouped.largest_head_norm(target, members))
+    return Followed(
+        losses, slopes, distances, norms, between, away,
+        theory.Target(float(distances[0]), head_norm, float(goal), float(losses[0])),
+    )  # fmt: skip
+
+
+@eqx.filter_jit
+def _follow(network, params, target, members, samples, step, steps):
+    def objective(p: Heads) -> Array:
+        return jnp.mean(logistic_loss(nets.margins(network, p, members, samples)))
+
+    def apart(a: Heads, b: Heads) -> Array:
+        return grouped.norm(jax.tree.map(lambda x, y: x - y, a, b), members)
+
+    goal_norm = grouped.largest_head_norm(target.decoder, members)
+
+    def body(here: Heads, _):
+        loss, grads = jax.value_and_grad(objective)(here)
+        gap = jax.tree.map(lambda t, p: t - p, target, here)
+        between = _segment(network, here, gap, jnp.linspace(0, 1, 11), members, samples)[0]
+        norm = jnp.maximum(grouped.largest_head_norm(here.decoder, members), goal_norm)
+        seen = (
+            loss,
+            grouped.norm(grads, members),
+            grouped.norm(gap, members),
+            norm,
+            between.max(),
+            apart(here, params),
+        )
+        return jax.tree.map(lambda p, g: p - step * g, here, grads), seen
+
+    return (*jax.lax.scan(body, params, None, length=steps + 1)[1], objective(target))
+
+
+def _gap(params: Heads, other: Heads) -> Heads:
+    return jax.tree.map(lambda a, b: a - b, other, params)
+
+
+def _decoder_norm(params: Heads) -> float:
+    return float(grouped.head_norms(params.decoder).max())
+
+
+def _allowed_share(network: Network, params: Heads, other: Heads, data: theory.DataBounds) -> float:
+    """How much of the way to `other` the condition of Prop. 4/6 allows: all of it (1) or less."""
+    whole = float(grouped.norm(_gap(params, other), jnp.ones(len(params.decoder))))
+    reach = max(_decoder_norm(params), _decoder_norm(other))
+    allowed = (float(network.heads) ** 0.5 / (2 * theory.weak_convexity_bound(data, reach))) ** 0.5
+    return min(1.0, allowed / whole)
 
 
 @eqx.filter_jit
@@ -364,6 +591,17 @@ def _segment(network, params, gap, places, members, samples) -> tuple[Array, Arr
 
 
 @eqx.filter_jit
+def _segment_curvature(network, params, gap, places, members, samples) -> Array:
+    """The smallest eigenvalue of the Hessian at `params + place * gap`."""
+
+    def at(place: Array) -> Array:
+        here = jax.tree.map(lambda p, g: p + place * g, params, gap)
+        return extreme_eigenvalues(loss_curvature(network, here, members, samples), members)[0]
+
+    return jax.lax.map(at, places)
+
+
+@eqx.filter_jit
 def _stretch(network, params, other, members, samples, step) -> Array:
     def moved(p: Heads) -> Heads:
         grads = jax.grad(lambda q: jnp.mean(logistic_loss(nets.margins(network, q, members, samples))))(p)
@@ -382,6 +620,10 @@ def _arrays(module: Any) -> Any:
 
 def _ratio(measured: float, bound: float) -> float:
     return 0.0 if measured == 0 else measured / bound
+
+
+def _over(top: float, bottom: float) -> float:
+    return inf if bottom == 0 else top / bottom
 
 
 @eqx.filter_jit

@@ -1,5 +1,6 @@
 """Numbers that claims and pictures both draw from results: limits, ratios to bounds, trials rebuilt from settings."""
 
+from collections.abc import Callable
 from itertools import pairwise
 from math import inf, sqrt
 
@@ -10,7 +11,8 @@ from scipy.stats import binom
 from lemmata.draw.style import settings
 from lemmata.measure.estimate import Estimate
 from lemmata.measure.trend import ordering
-from lemmata.studies.multihead import theory
+from lemmata.studies.multihead import mixture_theory, theory
+from lemmata.studies.multihead.second_phase import SecondPhase
 from lemmata.studies.multihead.trials import Guaranteed
 from lemmata.trial import put
 
@@ -27,6 +29,57 @@ def guaranteed(results: xr.Dataset) -> list[Guaranteed]:
     for path, value in settings(results).items():
         trial = put(trial, path, value)
     return [put(trial, "distance", float(distance)) for distance in results.distance.values]
+
+
+def second_phases(results: xr.Dataset) -> list[SecondPhase]:
+    """The trainings after the first step, one for every distance."""
+    trial = SecondPhase()
+    for path, value in settings(results).items():
+        trial = put(trial, path, value)
+    return [put(trial, "distance", float(distance)) for distance in results.distance.values]
+
+
+def good_start_ratios(results: xr.Dataset) -> dict[str, xr.DataArray]:
+    """Measured over bound of Theorem 1 and Lemmas 8 to 10 for every run after the first step, each with the loss of its
+    own target and its own horizon."""
+    step = _each(results, lambda t: t.step_size)
+    distance, steps = results.distance, results.horizon
+    target = theory.Target(distance, 0.0, results.target_loss, results.start_loss)  # pyright: ignore[reportArgumentType]
+    larger = np.maximum(results.mean_loss, results.last_loss)
+    bounds = {
+        "training loss (Theorem 1)": theory.training_bound(target, step, steps),  # pyright: ignore[reportArgumentType]
+        "mean loss (Lemma 8)": theory.regret_bound(target, step, steps, results.wander),  # pyright: ignore[reportArgumentType]
+        "mean loss (Lemma 9)": theory.mean_loss_bound(target, step, steps),  # pyright: ignore[reportArgumentType]
+    }
+    found = {
+        name: (larger if "Theorem" in name else results.mean_loss) / bound for name, bound in bounds.items()
+    }
+    return found | {
+        "from the start (Theorem 1)": results.farthest / theory.ball_radius(target),
+        "from the target (Lemma 10)": results.farthest_from_target / (3 * distance),
+        "curvature (eq. 15)": np.maximum(
+            results.segment_curvature_curve.max("step"), results.segment_curvature
+        ),
+        "segment loss (Prop. 4)": np.maximum(results.segment_loss_curve.max("step"), results.segment_loss),
+    }
+
+
+def start_margin_bound(results: xr.Dataset) -> xr.DataArray:
+    """The corrected bound on the NTK margin at the start of the second phase, with the residual of the run."""
+    trials = second_phases(results)
+    rows = [
+        [
+            mixture_theory.ntk_margin(trial.mixture, float(residual))
+            for residual in results.residual.transpose("distance", "seed")[i]
+        ]
+        for i, trial in enumerate(trials)
+    ]
+    return xr.DataArray(rows, {"distance": results.distance, "seed": results.seed}, ("distance", "seed"))
+
+
+def _each(results: xr.Dataset, number: Callable[[SecondPhase], float]) -> xr.DataArray:
+    values = [number(trial) for trial in second_phases(results)]
+    return xr.DataArray(values, {"distance": results.distance}, "distance")
 
 
 def path_ratios(results: xr.Dataset) -> dict[str, xr.DataArray]:

@@ -114,6 +114,16 @@ def quasi_convexity_margin(data: DataBounds, norm: float, distance: float, heads
     return inf if need == 0 else sqrt(heads) / need
 
 
+def segment_curvature_bound(
+    data: DataBounds, norm: float, largest_loss: float, heads: float, scale: float = 0.5
+) -> float:
+    """`-min lambda_min(hess L) <= (beta_3 / sqrt(H)) max L` over a segment (eq. 15); `norm` the larger of its ends'.
+
+    `beta_3` grows with the norm, which is convex, so its ends bound it on the whole segment.
+    """
+    return negative_curvature_bound(data, norm, heads, scale) * largest_loss
+
+
 def expansion_factor(data: DataBounds, norm: float, loss: float, heads: float, step: float) -> float:
     """How much one step of GD may stretch a distance at a point: `(1 + eta beta_3 L / sqrt(H)) v (eta beta_2)` (eq. 19).
 
@@ -148,13 +158,16 @@ def required_heads(data: DataBounds, target: Target, constant: float = TRAINING_
     return max(1, ceil(required_root_heads(data, target.distance, target.head_norm, constant) ** 2))
 
 
-def equal_heads_required(data: DataBounds, distance: float, constant: float = TRAINING_HEADS) -> float:
-    """The smallest number of heads when the target is spread equally over them from a zero start: `q = Delta/sqrt(H)`.
+def equal_heads_required(
+    data: DataBounds, distance: float, constant: float = TRAINING_HEADS, start_norm: float = 0.0
+) -> float:
+    """The smallest number of heads when the way to the target is spread equally over them: `q = B + Delta/sqrt(H)`,
+    `B` (`start_norm`) the norm of the largest head at the start.
 
     The condition is then `sqrt(H) >= a + b / sqrt(H)`, solved for `sqrt(H)`.
     """
-    whole = required_root_heads(data, distance, 0, constant)
-    slope = required_root_heads(data, distance, distance, constant) - whole
+    whole = required_root_heads(data, distance, start_norm, constant)
+    slope = required_root_heads(data, distance, start_norm + distance, constant) - whole
     return max(1, ceil(((whole + sqrt(whole**2 + 4 * slope)) / 2) ** 2))
 
 
@@ -198,19 +211,18 @@ def ball_radius(target: Target) -> float:
     return 4 * target.distance
 
 
-def regret_bound(
-    target: Target, step: float, steps: int, curvatures: np.ndarray, distances: np.ndarray
-) -> float:
+def regret_bound(target: Target, step: float, steps: int, wander: float) -> float:
     """`L(theta) + Delta^2/(2 eta K) + (1/2K) sum_k tau_k ||theta - theta_k||^2` (Lemma 8), all measured along a run.
 
-    `curvatures[k]` is `tau_k = (beta_3 / sqrt(H)) max L` over the segment from the target to the iterate.
+    `wander` is the sum over `k < K`, with `tau_k = (beta_3 / sqrt(H)) max L`, the larger `beta_3` of the two ends and
+    the largest loss on the segment from the target to the iterate. It needs descent at every step (Lemma 7), no more.
     """
-    wander = float(np.sum(curvatures * distances**2)) / (2 * steps)
-    return target.loss + target.distance**2 / (2 * step * steps) + wander
+    return target.loss + target.distance**2 / (2 * step * steps) + wander / (2 * steps)
 
 
 def mean_loss_bound(target: Target, step: float, steps: int) -> float:
-    """`2 L(theta) + 3 Delta^2/(4 eta K) + L(theta_0)/(2K)` (Lemma 9)."""
+    """`2 L(theta) + 3 Delta^2/(4 eta K) + L(theta_0)/(2K)` (Lemma 9): where `quasi_convexity_margin` is at least 1 on
+    the segments from the target to every iterate."""
     return 2 * target.loss + 3 * target.distance**2 / (4 * step * steps) + target.start_loss / (2 * steps)
 
 

@@ -313,17 +313,17 @@ class Guaranteed(Descending):
         )  # fmt: skip
 
     def step(self, state: Twins) -> Twins:
-        eta, root = self.step_size, self.heads**0.5
+        eta, count = self.step_size, self.data.samples
         params = jax.tree.map(lambda p, g: p - eta * g, state.params, state.grads)
         losses, grads = self._losses(params, state.train)
         before, after = jnp.mean(state.losses[0]), jnp.mean(losses[0])
         steepness = self._norms(jax.tree.map(lambda g: g[:1], state.grads))[0]
         away, away_before = self._twin_distances(params), self._twin_distances(state.params)
         others = jnp.sum(state.losses[0]) - state.losses[0], jnp.sum(state.losses[1:] * self._kept, axis=1)
-        reach = 3 * self.distance + self.target.head_norm
-        growth = 4 * eta * theory.weak_convexity_bound(self.bounds, reach) / (3 * root * self.data.samples)
-        push = eta * theory.gradient_self_bound(self.bounds, reach) / self.data.samples
-        pushed = away - (1 + growth * (others[0] + others[1])) * away_before
+        both = (others[0] + others[1]) / count
+        growth = theory.stability_growth(self.bounds, self.target, self.heads, eta, both)  # pyright: ignore[reportArgumentType]
+        push = theory.stability_push(self.bounds, self.target, eta, count, state.losses[0])  # pyright: ignore[reportArgumentType]
+        pushed = away - growth * away_before
         full = jax.tree.map(lambda p: p[:1], params)
         return Twins(
             params, losses, grads, state.train, state.test,
@@ -332,7 +332,7 @@ class Guaranteed(Descending):
             jnp.maximum(state.farthest, self._norms(full)[0]),
             jnp.maximum(state.farthest_from_target, self._norms(self._from_target(full))[0]),
             jnp.maximum(state.worst_descent, after - before + eta / 2 * steepness**2),
-            jnp.maximum(state.worst_recursion, jnp.max(pushed / (push * state.losses[0]))),
+            jnp.maximum(state.worst_recursion, jnp.max(pushed / push)),
             state.step + 1,
         )  # fmt: skip
 
