@@ -15,8 +15,11 @@ def side_by_side(
     """
     spawn = multiprocessing.get_context("spawn")
     barrier = spawn.Barrier(len(cores) + 1)
+    own = os.sched_getaffinity(0)
     for core in cores:
-        spawn.Process(target=_work, args=(prepare, given, core, barrier), daemon=True).start()
+        os.sched_setaffinity(0, {core})  # inherited: a library may start its threads when it is imported
+        spawn.Process(target=_work, args=(prepare, given, barrier), daemon=True).start()
+    os.sched_setaffinity(0, own)
 
     def together() -> None:
         barrier.wait()  # start
@@ -25,8 +28,7 @@ def side_by_side(
     return together
 
 
-def _work(prepare: Callable[..., Callable[[], object]], given: tuple, core: int, barrier: Barrier) -> None:
-    os.sched_setaffinity(0, {core})
+def _work(prepare: Callable[..., Callable[[], object]], given: tuple, barrier: Barrier) -> None:
     work = prepare(*given)
     while True:
         barrier.wait()
