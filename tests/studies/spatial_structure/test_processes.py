@@ -38,9 +38,9 @@ def test_moments_give_the_gradient_of_the_full_network_on_any_sample(shape):
     spin = jax.random.uniform(KEY, (n, D // C, C))
     coefficients = jnp.where(spin < 0.2, 1.0, jnp.where(spin < 0.5, -1.0, 0.0)).at[:, 0].set(1.0)
     moments = recursion.moments_of(coefficients, shape.degree)
-    seen = recursion.look(TIED, moments.power, moments.linear, beta, D, C, shape)
+    seen = recursion.look(TIED, moments.whole, beta, D, C, shape)
     scores = recursion.tied_scores(TIED.same, TIED.cross, beta, D, C, shape.temperature)
-    margin = recursion.tied_output(TIED, scores, moments.power, moments.linear, D, shape)
+    margin = recursion.tied_output(TIED, scores, moments.whole, D, shape)
 
     group_of = jnp.arange(D) // C
     logits = tied_logits(group_of, beta, TIED.same, TIED.cross)
@@ -71,7 +71,7 @@ def test_drives_split_the_pull_and_have_the_exact_means_at_the_start():
     moments = recursion.draw_moments(data, 3, KEY, 20_000)
     tied = Tied(jnp.asarray(1e-4), jnp.asarray(0.0), jnp.asarray(0.0))
     signal, other = recursion.drives(tied, moments, 2.0, 64, 4, shape)
-    whole = recursion.look(tied, moments.power, moments.linear, 2.0, 64, 4, shape).pull.alignment
+    whole = recursion.look(tied, moments.whole, 2.0, 64, 4, shape).pull.alignment
     assert jnp.isclose(signal + other, whole)
     exact = theory.drive_moments(64, 4, 0.25, 3, theory.tied_scores(64, 4, 2.0))
     assert np.allclose([signal, other], 1.5 * 1e-8 * np.array(exact), rtol=0.05)
@@ -164,7 +164,7 @@ def test_growth_of_the_same_group_logit_has_its_exponent_and_scale():
 
     def growth(alpha, gamma):
         tied = Tied(*(jnp.asarray(x) for x in (alpha, gamma, 0.0)))
-        seen = recursion.look(tied, moments.power, moments.linear, 2.0, 64, 4, shape)
+        seen = recursion.look(tied, moments.whole, 2.0, 64, 4, shape)
         scores = theory.tied_scores(64, 4, 2.0, gamma)
         return (
             float(seen.pull.same),
