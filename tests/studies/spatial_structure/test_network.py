@@ -156,7 +156,7 @@ def test_overlap_of_random_logits_is_at_chance():
         )["overlap"]
         for i in range(30)
     ]
-    assert abs(np.mean(found) - (1 + 9 / 63) / 4) < 3 * np.std(found) / np.sqrt(30)
+    assert abs(np.mean(found) - theory.chance_overlap(64, 4)) < 3 * np.std(found) / np.sqrt(30)
 
 
 def test_class_summary_reads_tied_logits():
@@ -165,22 +165,28 @@ def test_class_summary_reads_tied_logits():
     assert (seen["same_mean"], seen["cross_mean"], seen["same_std"], seen["cross_max"]) == (2, -1, 0, -1)
 
 
-def test_trainable_encodings_are_the_network_with_their_gram_matrix():
+def test_trainable_encodings_see_only_their_gram_matrix():
+    """Turning all encodings together changes neither the output nor, up to the same turn, the gradient."""
     _, images, weights = small_sample()
     positions = jax.random.normal(KEY, (7, 12))
-    found = net.gram_output(positions, weights.value, images.patches, SHAPE)
-    assert jnp.allclose(
-        found, net.output(Weights(positions.T @ positions, weights.value), images.patches, SHAPE)
-    )
+    turn = jnp.linalg.qr(jax.random.normal(KEY, (7, 7)))[0]
+
+    def risk(p):
+        return jnp.mean(net.encoded_output(net.Encoded(p, weights.value), images.patches, SHAPE) ** 2)
+
+    assert jnp.isclose(risk(turn @ positions), risk(positions), rtol=1e-12)
+    assert jnp.allclose(jax.grad(risk)(turn @ positions), turn @ jax.grad(risk)(positions), rtol=1e-8)
 
 
-def test_self_attention_version_depends_on_patches_in_its_scores():
+def test_self_attention_without_patches_in_its_scores_would_be_trainable_encodings():
+    """Scores are <X_i + p_i, X_j + p_j>: images of size 0 leave the encodings' own, real ones do not."""
     _, images, weights = small_sample()
-    positions = jnp.zeros((12, 6))
-    plain = net.self_attention_output(positions, weights.value, images.patches, SHAPE)
-    uniform = net.output(Weights(net.uniform_attention(12), weights.value), images.patches, SHAPE)
-    assert plain.shape == uniform.shape
-    assert not jnp.allclose(plain, uniform)
+    encoded = net.Encoded(jax.random.normal(KEY, (6, 12)), weights.value)
+    small, large = (s * images.patches for s in (1e-9, 1.0))
+    ours, theirs = (f(encoded, small, SHAPE) for f in (net.self_attention_output, net.encoded_output))
+    assert jnp.allclose(ours, theirs, rtol=1e-6)
+    ours, theirs = (f(encoded, large, SHAPE) for f in (net.self_attention_output, net.encoded_output))
+    assert not jnp.allclose(ours, theirs, rtol=1e-2)
 
 
 def test_linear_model_sums_over_patches():

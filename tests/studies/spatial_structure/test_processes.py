@@ -7,7 +7,7 @@ import pytest
 
 from lemmata.descent import train
 from lemmata.errors import BadInput
-from lemmata.studies.spatial_structure import recursion, theory
+from lemmata.studies.spatial_structure import lemmas, recursion, theory
 from lemmata.studies.spatial_structure.coupling import CoupledDescent
 from lemmata.studies.spatial_structure.data import Structured
 from lemmata.studies.spatial_structure.network import (
@@ -85,6 +85,26 @@ def test_sigmoid_starts_to_move_at_the_known_alignment_and_the_signal_group_pull
     assert 0.3 < alpha / theory.event1_alignment_scale(4, 3, theory.tied_scores(64, 4, 2.0).gain) < 1
     tied = Tied(jnp.asarray(0.02), jnp.asarray(1.0), jnp.asarray(0.0))
     assert recursion.signal_share(tied, moments, 4.0, 64, 4, shape) > 0.5
+
+
+def test_events_of_a_pair_add_up_to_its_pull_and_the_signal_event_leads():
+    """Proofs of Lemmas G.1 and G.2: parts by event against the recursion, to five standard errors of the draws."""
+    data, n = Structured(spurious_rate=0.25, partition="contiguous"), 40_000
+    group_of = np.arange(64) // 4
+    images = data.draw_coefficients(KEY, jnp.asarray(group_of), n)
+    labels, coefficients = (np.asarray(x) for x in images)
+    sums = (labels[:, None] * coefficients).reshape(n, 16, 4).sum(axis=2)
+    signal = sums.argmax(axis=1)  # a second full group (1 image in 250) is as good a signal group
+    scores = theory.tied_scores(64, 4, 4.0, 1.0)
+    same, cross = lemmas.pull_by_event(labels, coefficients, signal, 0.015, scores, 3)
+    shape = Shape(3, 0.0, 1.0)
+    moments = recursion.draw_moments(data, 3, KEY, n)
+    tied = Tied(jnp.asarray(0.015), jnp.asarray(1.0), jnp.asarray(0.0))
+    pull = recursion.look(tied, moments.whole, 4.0, 64, 4, shape).pull
+    assert sum(same.values()) == pytest.approx(float(pull.same), rel=0.1)
+    assert abs(sum(cross.values()) - float(pull.cross)) < 0.1 * float(pull.same)
+    assert same["a"] == max(same.values(), key=abs)
+    assert same["a"] / sum(same.values()) > 0.5
 
 
 POPULATION = PopulationDescent(

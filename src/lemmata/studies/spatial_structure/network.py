@@ -98,21 +98,30 @@ def output(weights: Weights, patches: Patches, shape: Shape) -> Float[Array, " s
     return output_of_projections(patches @ weights.value, weights.logits, shape)
 
 
-def gram_output(
-    positions: Float[Array, "key patches"], value: Vector, patches: Patches, shape: Shape
-) -> Array:
-    """Network (T) with trainable positional encodings: `A = P^T P`, nothing frozen."""
-    return output(Weights(positions.T @ positions, value), patches, shape)
+class Encoded(NamedTuple):
+    """Positional encodings `P`, one column a position, and value vector `v`; nothing is frozen."""
+
+    positions: Float[Array, "width patches"]
+    value: Vector
+
+    @property
+    def logits(self) -> Logits:
+        """`A = P^T P`: how similar the positions are, `<p_i, p_j>`."""
+        return self.positions.T @ self.positions
 
 
-def self_attention_output(
-    positions: Float[Array, "patches dimension"], value: Vector, patches: Patches, shape: Shape
-) -> Float[Array, " samples"]:
-    """Network (T) with scores from patches plus positions: what positional attention leaves out."""
+def encoded_output(weights: Encoded, patches: Patches, shape: Shape) -> Float[Array, " samples"]:
+    """Network (T) with trainable positional encodings: `A = P^T P`."""
+    return output(Weights(weights.logits, weights.value), patches, shape)
+
+
+def self_attention_output(weights: Encoded, patches: Patches, shape: Shape) -> Float[Array, " samples"]:
+    """Network (T) with scores from patches plus positions, `<X_i + p_i, X_j + p_j>`: what positional attention leaves
+    out. The encodings have the dimension of the patches."""
 
     def one(image: Array) -> Array:
-        seen = image + positions
-        return output_of_projections((image @ value)[None], seen @ seen.T, shape)[0]
+        seen = image + weights.positions.T
+        return output_of_projections((image @ weights.value)[None], seen @ seen.T, shape)[0]
 
     return jax.vmap(one)(patches)
 

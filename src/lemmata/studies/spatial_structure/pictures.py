@@ -119,6 +119,36 @@ def realistic(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     return figure
 
 
+def encodings(results: xr.Dataset, verdicts: Verdicts) -> Figure:
+    """Logits, encodings and self-attention: what each knows of the groups, and how it errs."""
+    figure, panels = canvas(3, 2, width=3.6, height=3.1)
+    titles = {
+        "logits": "logits A",
+        "encodings": r"encodings: $P^\top P$",
+        "self": r"self-attention: $P^\top P$",
+    }
+    D, C, q = facts(results)
+    for colour, name in zip((BLUE, ORANGE, GREEN), results.attention.values, strict=True):
+        one = results.sel(attention=name)
+        for axes, curve in zip(panels[0], ("test_error", "exact", "auc"), strict=True):
+            _curve(axes, one[f"{curve}_curve"], colour, str(name))
+    panels[0, 0].axhline(theory.glm_error(D, C, q), color="grey", linestyle=":", label="linear models")
+    names = ("test error", "rows whose top C is their group", "same-group AUC")
+    for axes, title in zip(panels[0], names, strict=True):
+        axes.set_title(title)
+        axes.set_xlabel("step")
+        axes.set_ylim(bottom=0)
+        axes.legend(fontsize=7)
+    for axes, name in zip(panels[1], results.attention.values, strict=True):
+        one = results.sel(attention=name).isel(seed=0)
+        image = attention.heat_map(axes, one.logits.values, one.group_of.values.astype(int))
+        axes.set_title(titles[str(name)])
+        figure.colorbar(image, ax=axes, shrink=0.8)
+    text = f"D = {D}, C = {C}, q = {q}; maps of seed 0 at the end, in the order of the sets; bands: range over seeds."
+    caption(figure, results, text, verdicts)
+    return figure
+
+
 def glm_floor(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     figure, axes = canvas(1)
     for colour, name in zip(COLOURS, results.inputs.values, strict=False):

@@ -140,6 +140,12 @@ def planted_distance_bound(m: int, C: int, q: float) -> float:
     return float(0.5 * math.sqrt(np.sum(hypergeom.pmf(h, m, C, C) * (2 / q) ** h) - 1))
 
 
+def chance_overlap(D: int, C: int) -> float:
+    """Mean share of the top `C` inside the group for logits without any order but the diagonal on top:
+    `(1 + (C-1)^2 / (D-1)) / C`."""
+    return (1 + (C - 1) ** 2 / (D - 1)) / C
+
+
 # Scores of tied logits -------------------------------------------------------------------------------------------------
 
 
