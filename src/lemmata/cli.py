@@ -140,12 +140,10 @@ def check(options: argparse.Namespace) -> int:
 
 
 def predict(options: argparse.Namespace) -> None:
-    from lemmata.trial import put
+    from lemmata.trial import put_all
 
     s = study(options.name)
-    trial = s.template()
-    for path, value in _changes(options.set).items():
-        trial = put(trial, path, value)
+    trial = put_all(s.template(), _changes(options.set))
     conditions, predictions = s.predict(trial)
     if options.json:
         return _print_json(

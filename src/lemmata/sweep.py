@@ -10,7 +10,7 @@ from typing import Any
 import jax
 
 from lemmata.errors import BadInput, require
-from lemmata.trial import Trial, get, identity, put
+from lemmata.trial import Trial, get, identity, put, put_all
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,15 @@ class Sweep:
                     self, axes=(*self.axes[:i], replace(a, values=tuple(values)), *self.axes[i + 1 :])
                 )
         return replace(self, template=put(self.template, path, value))
+
+    def with_fields(self, changes: Mapping[str, Any]) -> "Sweep":
+        """The sweep with several fields overridden, those of the template at once and before the axes."""
+        swept = [path for path in changes if any(path in (a.name, a.place) for a in self.axes)]
+        plain = {path: value for path, value in changes.items() if path not in swept}
+        sweep = replace(self, template=put_all(self.template, plain))
+        for path in swept:
+            sweep = sweep.with_field(path, changes[path])
+        return sweep
 
 
 def _like(value: Any, a: Axis) -> Any:

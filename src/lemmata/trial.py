@@ -136,10 +136,21 @@ def get(trial: Any, path: str) -> Any:
 
 def put(trial: Any, path: str, value: Any) -> Any:
     """The trial with one field replaced, checked again as if it had been built that way."""
-    get(trial, path)
-    head, _, rest = path.partition(".")
-    new = put(getattr(trial, head), rest, value) if rest else fitted(value, trial, head)
-    return dataclasses.replace(trial, **{head: new})
+    return put_all(trial, {path: value})
+
+
+def put_all(trial: Any, changes: Mapping[str, Any]) -> Any:
+    """The trial with several fields replaced at once: only what they make together is checked."""
+    parts: dict[str, dict[str, Any]] = {}
+    for path, value in changes.items():
+        get(trial, path)
+        head, _, rest = path.partition(".")
+        parts.setdefault(head, {})[rest] = value
+    new = {
+        head: fitted(rest[""], trial, head) if "" in rest else put_all(getattr(trial, head), rest)
+        for head, rest in parts.items()
+    }
+    return dataclasses.replace(trial, **new)
 
 
 def fitted(value: Any, owner: Any, name: str) -> Any:

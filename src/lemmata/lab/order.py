@@ -43,9 +43,7 @@ class Order:
     @cached_property
     def sweep(self) -> Sweep:
         """The figure's sweep with the changes made; every cell is built, so that bad input shows before any work."""
-        sweep = self.figure.sweep(self.scale)
-        for path, value in self.changes.items():
-            sweep = sweep.with_field(path, value)
+        sweep = self.figure.sweep(self.scale).with_fields(self.changes)
         for path, values in self.axes.items():
             if any(path in (a.name, a.place) for a in sweep.axes):
                 sweep = sweep.with_field(path, list(values))

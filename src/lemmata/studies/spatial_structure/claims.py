@@ -209,17 +209,25 @@ def _event1_constant(r: xr.Dataset) -> Estimate:
 
 @answering(Estimate.absent)
 def _loss_slope(r: xr.Dataset) -> Estimate:
-    """Slope of log loss against log time since the loss was 0.1, while it falls from 1e-2 to 1e-3."""
-    slopes = []
+    """Slope of log loss against log time since the loss was 0.1, while it falls from 1e-2 to 1e-3.
+
+    A sample with an image that its attention cannot get right has a floor and no rate: where the loss ends above 1e-4,
+    the seed is left out.
+    """
+    slopes, floors = [], 0
     for seed in r.seed.values:
         curve = r.loss_curve.sel(seed=seed).dropna("step")
+        if curve.values[-1] > 1e-4:
+            floors += 1
+            continue
         since = curve.step.values[np.argmax(curve.values <= 0.1)]
         window = (curve.values <= 1e-2) & (curve.values >= 1e-3) & (curve.step.values > since)
-        needs(window.sum() > 2, "the loss did not fall from 1e-2 to 1e-3 within the run.")
+        needs(window.sum() > 2, "too few steps were logged while the loss fell from 1e-2 to 1e-3.")
         slopes.append(
             np.polyfit(np.log(curve.step.values[window] - since), np.log(curve.values[window]), 1)[0]
         )
-    return mean(np.array(slopes))
+    needs(len(slopes) > 1, "fewer than two samples are free of images that keep the loss above 1e-4.")
+    return mean(np.array(slopes)).noted(f"{floors} of {r.sizes['seed']} samples have a floor.")
 
 
 def _loss_over_margin(r: xr.Dataset) -> Estimate:
@@ -410,7 +418,9 @@ def conditions(fields: dict) -> list[Condition]:
         found.append(_condition("the diagonal dominates: e^beta >= 2 q D log d", margin))
     if "descent.attention_rate" in fields:
         rate = fields["descent.attention_rate"]
-        found.append(Condition("one step size for value and attention", rate == 1, 1 / max(rate, 1e-300)))
+        found.append(
+            Condition("one step size for value and attention", rate == 1, min(rate, 1 / max(rate, 1)))
+        )
     return found
 
 
@@ -529,11 +539,13 @@ CLAIMS: dict[str, Claim] = {
         ),
         Claim(
             "alignment-grows", "three-events", "Lemma D.11 (printed)", "alpha never falls", (-0.01, inf),
-            "a hundredth for the last digits of the draws; at the largest diagonal, until the loss is 0.01", _alignment_grows, _conditions,
+            "a hundredth for the last digits of the draws; at the largest diagonal, until the loss is 0.01",
+            _alignment_grows, _conditions,
         ),
         Claim(
             "margin-grows", "three-events", "Lemma D.11 (corrected)", "alpha G never falls", (-0.01, inf),
-            "a hundredth for the last digits of the draws; the worst of all settings, until the loss is 0.01", _margin_grows, _conditions,
+            "a hundredth for the last digits of the draws; the worst of all settings, until the loss is 0.01",
+            _margin_grows, _conditions,
         ),
         Claim(
             "population-generalises", "three-events", "Theorem 4.1", "error below half the linear models'", (-inf, 0.5),
@@ -663,7 +675,7 @@ def predict(trial) -> tuple[list[Condition], list[Prediction]]:
     start = nu ** (1 / (p - 1))
     alpha = theory.event1_alignment_scale(C, p, scores.gain)
     signal, rest = theory.drive_moments(D, C, q, p, scores)
-    second = theory.event2_duration(D, C, p, eta * max(rate, 1e-300), alpha, scores.gain)
+    second = theory.event2_duration(D, C, p, eta * rate, alpha, scores.gain)
     cosine = float(theory.one_step_cosine(D, C, 16))
     snr = theory.transfer_snr(D, C, d, cosine, theory.tied_scores(D, C, beta, 3.5))
     predictions = [

@@ -193,19 +193,19 @@ def _loss_rate(scale: Scale) -> Sweep:
         data=Structured(patches=128, group_size=8, spurious_rate=0.3),
         network=PositionalNetwork(linear=1e-6, diagonal=2.0),
         descent=SlowAttention(
-            2e-6, 1.0, steps=3000 if scale == "smoke" else 30_000, logs=120, even_logs=False
+            2e-6, 1.0, steps=8000 if scale == "smoke" else 30_000, logs=120, even_logs=False
         ),
         alignment=0.003,
         same=4.0,
-        draws=300 if scale == "smoke" else 2000,
+        draws=300 if scale == "smoke" else 3000,
         test_draws=500,
     )
-    return Sweep(trial, (), seeds(scale, 2, 4, 10))
+    return Sweep(trial, (), seeds(scale, 2, 6, 10))
 
 
 def _common_rate(scale: Scale) -> Sweep:
-    steps = {"smoke": 3000, "quick": 3_000_000, "paper": 9_000_000}[scale]
-    rate = {"smoke": 3e-3, "quick": 3e-3, "paper": 1e-3}[scale]
+    steps = {"smoke": 3000, "quick": 4_500_000, "paper": 9_000_000}[scale]
+    rate = {"smoke": 3e-3, "quick": 2e-3, "paper": 1e-3}[scale]
     descent = SlowAttention(rate, 1.0, steps=steps, logs=101)
     return Sweep(IdealisedDescent(descent=descent, draws=300, test_draws=2000), (), seeds(scale, 2, 6, 6))
 

@@ -169,7 +169,7 @@ def glm_floor(results: xr.Dataset, verdicts: Verdicts) -> Figure:
         xscale="log", xlabel="dominance of spurious patches q(D - C)/C²", ylabel="test error", ylim=(0, 0.45)
     )
     _ticks(axes, results.dominance.values)
-    axes.legend()
+    axes.legend(loc="lower right")
     caption(figure, results, "Linear models; bars: standard deviation over seeds.", verdicts)
     return figure
 
@@ -184,8 +184,7 @@ def without_association(results: xr.Dataset, verdicts: Verdicts) -> Figure:
             )
             panels[1].plot(one.strength, one.overlap.mean("seed"), style, color=colour)
     panels[0].axhline(results.attrs["label_noise"], color="grey", linestyle=":", label="label noise")
-    panels[0].set(yscale="symlog", ylabel="test error", xlabel="strength of the logits")
-    panels[0].set_yscale("log")
+    panels[0].set(yscale="log", ylabel="test error", xlabel="strength of the logits")
     panels[0].legend(fontsize=7)
     panels[1].set(
         ylabel="share of the top C inside the group", xlabel="strength of the logits", ylim=(-0.05, 1.05)
@@ -246,13 +245,17 @@ def first_event(results: xr.Dataset, verdicts: Verdicts) -> Figure:
 
 def loss_rate(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     figure, axes = canvas(1)
-    _curve(axes, results.loss_curve, BLUE, "loss")
+    for seed in results.seed.values:
+        axes.plot(results.step, results.loss_curve.sel(seed=seed), color=BLUE, alpha=0.5)
     step = results.step.values[results.step.values > 0]
-    middle = float(results.loss_curve.mean("seed").isel(step=-1))
-    axes.plot(step, middle * step[-1] / step, ":", color=BLACK, label="1/t")
-    axes.set(xscale="log", yscale="log", xlabel="step", ylabel="population loss", ylim=(middle / 2, 1))
+    middle = results.loss_curve.median("seed")
+    window = middle.where((middle <= 1e-2) & (middle >= 1e-3), drop=True)
+    if window.size:
+        start = float(window.step[0] * window[0])
+        axes.plot(step, start / step, ":", color=BLACK, label="1/t")
+    axes.set(xscale="log", yscale="log", xlabel="step", ylabel="population loss", ylim=(1e-6, 1))
     axes.legend()
-    caption(figure, results, "Population descent from learned attention.", verdicts)
+    caption(figure, results, "Population descent from learned attention, one line a seed.", verdicts)
     return figure
 
 
