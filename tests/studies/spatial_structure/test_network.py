@@ -1,3 +1,5 @@
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -50,8 +52,9 @@ def small_sample(samples=37):
 def test_block_gradient_is_the_automatic_one_with_the_diagonal_frozen(shape):
     _, images, weights = small_sample()
     patches, labels = net.in_blocks(images.patches, images.labels, 10)
-    found = net.risk_gradient(weights, patches, labels, shape)
-    loss, exact = jax.value_and_grad(net.risk_of)(weights, images.patches, images.labels, shape)
+    found = jax.jit(net.risk_gradient, static_argnums=3)(weights, patches, labels, shape)
+    plain = jax.jit(jax.value_and_grad(net.risk_of), static_argnums=3)
+    loss, exact = plain(weights, images.patches, images.labels, shape)
     assert jnp.isclose(found.loss, loss, rtol=1e-12)
     assert jnp.allclose(found.value, exact.value, rtol=1e-10, atol=1e-14)
     off = ~jnp.eye(12, dtype=bool)
@@ -64,10 +67,9 @@ def test_block_gradient_is_the_automatic_one_with_the_diagonal_frozen(shape):
 def test_block_gradient_is_the_same_alone_and_in_lanes():
     _, images, weights = small_sample()
     blocks = net.in_blocks(images.patches, images.labels, 10)
-    alone = net.risk_gradient(weights, *blocks, SHAPE)
-    lanes = jax.vmap(lambda w: net.risk_gradient(w, *blocks, SHAPE))(
-        jax.tree.map(lambda a: jnp.stack([a, 2 * a]), weights)
-    )
+    gradient = partial(net.risk_gradient, patches=blocks[0], labels=blocks[1], shape=SHAPE)
+    alone = jax.jit(gradient)(weights)
+    lanes = jax.jit(jax.vmap(gradient))(jax.tree.map(lambda a: jnp.stack([a, 2 * a]), weights))
     assert all(jnp.allclose(a, b[0], rtol=1e-12) for a, b in zip(alone, lanes, strict=True))
 
 
@@ -136,13 +138,13 @@ def test_no_gram_matrix_avoids_every_group():
 
 def test_association_measures_know_full_no_and_tied_association():
     group_of = jax.random.permutation(KEY, jnp.arange(36) // 4)
-    full = net.association(net.tied_logits(group_of, 4.0, 1.0, 0.0), group_of, 9)
-    assert [float(full[k]) for k in ("exact", "overlap", "auc", "margin", "row_margin", "off_diagonal")] == [
-        1
-    ] * 6
-    tied = net.association(net.tied_logits(group_of, 4.0, 0.0, 0.0), group_of, 9)
+    measured = jax.jit(net.association, static_argnums=2)
+    full = measured(net.tied_logits(group_of, 4.0, 1.0, 0.0), group_of, 9)
+    names = ("exact", "overlap", "auc", "margin", "row_margin", "off_diagonal")
+    assert np.allclose([full[name] for name in names], 1, rtol=1e-12)
+    tied = measured(net.tied_logits(group_of, 4.0, 0.0, 0.0), group_of, 9)
     assert tied["exact"] == 0
-    assert tied["auc"] == 0.5
+    assert np.isclose(tied["auc"], 0.5, rtol=1e-12)
 
 
 def test_overlap_of_random_logits_is_at_chance():

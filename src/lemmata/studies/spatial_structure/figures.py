@@ -241,7 +241,7 @@ def _linear_phase(scale: Scale) -> Sweep:
     )
     linears = (3e-4, 1e-3) if scale == "smoke" else (1e-4, 3e-4, 1e-3)
     samples = {"smoke": (500, 1000), "quick": (500, 1000, 2000)}.get(scale, (1000, 2000, 4000, 8000, 16_000))
-    return Sweep(trial, (axis("network.linear", linears), axis("samples", samples)), seeds(scale, 2, 4, 10))
+    return Sweep(trial, (axis("network.linear", linears), axis("samples", samples)), seeds(scale, 2, 10, 10))
 
 
 def _coupling(scale: Scale) -> Sweep:
@@ -341,7 +341,7 @@ def _sizes(scale: Scale) -> Sweep:
         descent=descent,
         alignment=0.01,
         draws=500,
-        test_draws=5000,
+        test_draws=20_000,
     )
     names = tuple(VARIATIONS)
     if scale == "smoke":
@@ -349,7 +349,7 @@ def _sizes(scale: Scale) -> Sweep:
             changed(trial, descent__steps=4000, descent__logs=41, draws=100, test_draws=200),
             ("base", "D=36", "p=5", "p=7"),
         )
-    return Sweep(trial, (Axis("variation", names, _varied),), seeds(scale, 2, 3, 10))
+    return Sweep(trial, (Axis("variation", names, _varied),), seeds(scale, 2, 6, 10))
 
 
 def complete(results: xr.Dataset) -> xr.Dataset:

@@ -335,7 +335,7 @@ def _auc(positive: Float[Array, " m"], negative: Float[Array, " n"]) -> Float[Ar
     ordered = jnp.sort(negative)
     below = jnp.searchsorted(ordered, positive, side="left")
     upto = jnp.searchsorted(ordered, positive, side="right")
-    return (jnp.mean((below + upto) / 2) / len(ordered)).astype(positive.dtype)
+    return jnp.mean((below + upto).astype(positive.dtype)) / (2 * len(ordered))
 
 
 def class_summary(logits: Logits, group_of: Int[Array, " patches"], groups: int) -> dict[str, Array]:

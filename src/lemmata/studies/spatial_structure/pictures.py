@@ -272,9 +272,9 @@ def frozen(results: xr.Dataset, verdicts: Verdicts) -> Figure:
 
 
 def linear_phase(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    from lemmata.studies.spatial_structure.claims import phase_end
+    from lemmata.studies.spatial_structure.claims import phase_end, phase_gain
 
-    figure, panels = canvas(2)
+    figure, panels = canvas(3, width=4.2)
     fields = settings(results)
     D, C, q = facts(results)
     largest = results.samples.values[-1]
@@ -305,7 +305,19 @@ def linear_phase(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     panels[1].set(xscale="log", yscale="log", xlabel=r"$\nu$", ylabel=r"steps until $\alpha = \nu^{1/(p-1)}$")
     _ticks(panels[1], nus)
     panels[1].legend(fontsize=7)
-    caption(figure, results, "Dotted on the left: drift eta nu D C / 2.", verdicts)
+    gain, samples = phase_gain(results), results.samples.values
+    panels[2].plot(samples, gain.transpose("samples", "seed"), "o", color=BLUE, alpha=0.5, markersize=3)
+    middle = np.exp(np.log(gain).mean("seed"))  # pyright: ignore[reportArgumentType]
+    panels[2].plot(samples, middle, "-", color=BLUE, label="measured")
+    panels[2].plot(
+        samples, float(middle[0]) * (samples / samples[0]) ** -0.5, ":", color=BLACK, label="N^-1/2"
+    )
+    panels[2].set(xscale="log", yscale="log", xlabel="samples N", ylabel="gained off the feature")
+    _ticks(panels[2], samples)
+    panels[2].legend(fontsize=7)
+    caption(
+        figure, results, "Dotted on the left: drift eta nu D C / 2. On the right: the smallest nu.", verdicts
+    )
     return figure
 
 
