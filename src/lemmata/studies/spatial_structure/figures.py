@@ -311,7 +311,7 @@ def _transfer_learners(scale: Scale) -> Sweep:
         )
     if scale == "paper":
         trial = changed(trial, sizes=(1, 4, 16, 64, 256, 1024, 4096), repeats=20)
-    return Sweep(trial, (Axis("learner", names, _as_learner),), seeds(scale, 2, 2, 5))
+    return Sweep(trial, (Axis("learner", names, _as_learner),), seeds(scale, 2, 4, 5))
 
 
 VARIATIONS = {

@@ -4,6 +4,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import NullLocator
 
 from lemmata.draw import attention
 from lemmata.draw.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, canvas, caption, settings
@@ -417,7 +418,7 @@ def transfer(results: xr.Dataset, verdicts: Verdicts) -> Figure:
 
 
 def transfer_learners(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    figure, axes = canvas(1, width=5.6, height=4.0)
+    figure, axes = canvas(1, width=7.6, height=4.0)
     for colour, learner in zip(COLOURS, results.learner.values, strict=False):
         one = results.sel(learner=learner)
         associated = str(learner).startswith(("one-step", "descent"))
@@ -431,7 +432,7 @@ def transfer_learners(results: xr.Dataset, verdicts: Verdicts) -> Figure:
         )
     axes.axhline(float(results.glm_error.max()), color="grey", linestyle=":", label="linear models")
     axes.set(xscale="log", yscale="log", xlabel="downstream samples", ylabel="test error")
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
     caption(figure, results, "Solid: with association. Dashed: without.", verdicts)
     return figure
 
@@ -465,4 +466,4 @@ def _curve(axes, curves: xr.DataArray, colour: str, label: str, style: str = "-"
 def _ticks(axes, values) -> None:
     """Marks at the values of a logarithmic axis and nowhere else."""
     axes.set_xticks(list(values), [f"{value:g}" for value in values])
-    axes.minorticks_off()
+    axes.xaxis.set_minor_locator(NullLocator())
