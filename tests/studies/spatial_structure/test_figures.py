@@ -16,6 +16,8 @@ from lemmata.trial import put_all, random_key
 
 matplotlib.use("Agg")
 CHEAP = ("fig1b", "fig3", "without-association")
+MILLIONS = {"events-in-order-one-rate"}
+"""Claims whose number takes millions of steps; a smoke run must say that it has none."""
 
 
 def test_figures_and_claims_are_those_of_the_title_page():
@@ -48,7 +50,8 @@ def _carry_out(name, tmp_path):
     assert not np.any(results.status == 4)
     verdicts = STUDY.check(results)
     assert {v.id for v in verdicts} == {claim.id for claim in CLAIMS.values() if claim.figure == name}
-    assert all(v.measured.exists for v in verdicts)
+    assert {v.id for v in verdicts if not v.measured.exists} <= MILLIONS
+    assert all(v.note for v in verdicts if not v.measured.exists)
     assert order.draw(results, verdicts).stat().st_size > 0
 
 

@@ -113,10 +113,12 @@ def second_event(r: xr.Dataset) -> xr.DataArray:
     return settling_time(same_mass(r) / final, 0.5, "above")
 
 
+@answering(Estimate.absent)
 def _events(r: xr.Dataset) -> Estimate:
     """The smallest gap between consecutive events of each seed, over all settings, in logarithms of steps."""
     first = r.event1.where(r.event1 > 0)
     last = settling_time(r.loss_curve, 0.05, "below")
+    needs(bool(last.notnull().any()), "no run brought its loss below 0.05: the third event did not end.")
     times = [xr.ufuncs.log(t) for t in (first, second_event(r), last)]
     gaps = [after - before for before, after in itertools.pairwise(times)]
     smallest = xr.ufuncs.minimum(*gaps)

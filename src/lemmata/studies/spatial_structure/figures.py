@@ -306,8 +306,8 @@ def _transfer_learners(scale: Scale) -> Sweep:
     )
     if scale == "smoke":
         trial, names = (
-            changed(trial, sizes=(4, 64), repeats=1, test_samples=300),
-            ("one-step", "initial", "mlp"),
+            changed(trial, sizes=(4, 16, 64), repeats=1, test_samples=300),
+            ("one-step", "one-step, realistic", "descent", "initial", "mlp"),
         )
     if scale == "paper":
         trial = changed(trial, sizes=(1, 4, 16, 64, 256, 1024, 4096), repeats=20)
