@@ -1,17 +1,21 @@
 """One step of the reference run of Figure 4 against NumPy and PyTorch eager, and the three-number recursion.
 
-    python -m benchmarks.spatial_structure [--steps 20] [--rounds 5] [--recursion 1000000]
+    python -m benchmarks.spatial_structure [--steps 2] [--rounds 20] [--recursion 1000000]
 
 The reference run has 64 patches of dimension 32 and 8000 images: 65 MB of patches, which a plain step reads twice, once to
 project them on the value vector and once for its gradient. The lab reads them once, in blocks that stay in the
 cache. Times are per step, the fastest of several rounds that take turns, so that a busy machine slows all of them
-alike; all use one thread. PyTorch takes part if it is installed.
+alike. NumPy and one lab step use one thread; PyTorch, which takes part if it is installed, is timed with one and with two.
+Then two steps of the lab run at once, one a core, as two workers of a sweep do: half of the slower one's time is what a
+step costs on both cores.
 """
 
 import argparse
+import multiprocessing
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -38,23 +42,65 @@ def main() -> None:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("--steps", type=int, default=20)
-    options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--steps", type=int, default=2)
+    options.add_argument("--rounds", type=int, default=20)
     options.add_argument("--recursion", type=int, default=1_000_000)
     chosen = options.parse_args()
-    state = jax.jit(lambda trial, key: trial.start(key))(with_precision(TRIAL), random_key(TRIAL, 0))
-    contestants = {"lab": lab_steps(state), "numpy": numpy_steps(state)} | torch_steps(state)
+    state = start()
+    contestants = {
+        "lab, one core": lab_steps(state),
+        "NumPy, one core": numpy_steps(state),
+        **torch_steps(state),
+    }
+    times = fastest(contestants, chosen.steps, chosen.rounds)
+    for name, seconds in times.items():
+        print(
+            f"{name:26s} {1e3 * seconds:8.2f} ms a step   {seconds / times['lab, one core']:5.2f} x the lab"
+        )
+    both = two_workers(chosen.steps, chosen.rounds)
+    print(f"{'lab, two workers at once':26s} {1e3 * both:8.2f} ms a step of either")
+    eager = [seconds for name, seconds in times.items() if name.startswith("PyTorch")]
+    if eager:
+        print(f"PyTorch's best over the lab on both cores: {min(eager) / both:.2f}")
+    recursion(chosen.recursion)
+
+
+def start() -> Realistic:
+    return jax.jit(lambda trial, key: trial.start(key))(with_precision(TRIAL), random_key(TRIAL, 0))
+
+
+def fastest(contestants: dict[str, Callable[[int], object]], steps: int, rounds: int) -> dict[str, float]:
+    """Seconds a step of each: the fastest of the rounds, in which they take turns."""
     times = dict.fromkeys(contestants, np.inf)
     for advance in contestants.values():
         advance(1)
-    for _ in range(chosen.rounds):
+    for _ in range(rounds):
         for name, advance in contestants.items():
             began = time.perf_counter()
-            advance(chosen.steps)
-            times[name] = min(times[name], (time.perf_counter() - began) / chosen.steps)
-    for name, seconds in times.items():
-        print(f"{name:14s} {1e3 * seconds:8.2f} ms a step   {seconds / times['lab']:5.2f} x the lab")
-    recursion(chosen.recursion)
+            advance(steps)
+            times[name] = min(times[name], (time.perf_counter() - began) / steps)
+    return times
+
+
+def two_workers(steps: int, rounds: int) -> float:
+    """Seconds a step when two processes, each on its own core, step at the same time: half of the slower one's."""
+    context = multiprocessing.get_context("spawn")
+    ready, found = context.Barrier(2), context.SimpleQueue()
+    workers = [context.Process(target=_worker, args=(core, ready, found, steps, rounds)) for core in (0, 1)]
+    for worker in workers:
+        worker.start()
+    times = [found.get() for _ in workers]
+    for worker in workers:
+        worker.join()
+    return max(times) / 2
+
+
+def _worker(core: int, ready, found, steps: int, rounds: int) -> None:
+    os.sched_setaffinity(0, {core})
+    advance = lab_steps(start())
+    advance(1)
+    ready.wait()
+    found.put(fastest({"lab": advance}, steps, rounds)["lab"])
 
 
 def lab_steps(state: Realistic) -> Callable[[int], object]:
@@ -65,14 +111,16 @@ def lab_steps(state: Realistic) -> Callable[[int], object]:
     @jax.jit
     def run(trial, lanes, count):
         body = jax.vmap(lambda one, s: one.step(s))
-        return jax.lax.fori_loop(0, count, lambda _, s: body(trial, s), lanes)
+        return jax.lax.fori_loop(0, count, lambda _, s: body(trial, s), lanes).weights
 
     return lambda steps: jax.block_until_ready(run(trial, lanes, steps))
 
 
 def _plain(state: Realistic) -> tuple[np.ndarray, ...]:
     labels = np.asarray(state.labels).reshape(-1)
-    patches = np.asarray(state.patches).reshape(len(labels), *state.patches.shape[2:])
+    blocks, dimension, block, count = state.patches.shape
+    patches = np.asarray(state.patches).transpose(0, 2, 3, 1).reshape(blocks * block, count, dimension)
+    patches = np.ascontiguousarray(patches)
     return patches, labels, np.array(state.weights.logits), np.array(state.weights.value)
 
 
@@ -105,12 +153,12 @@ def torch_steps(state: Realistic) -> dict[str, Callable[[int], object]]:
         import torch
     except ImportError:
         return {}
-    torch.set_num_threads(1)
     patches, labels, logits, value = (torch.tensor(a) for a in _plain(state))
     frozen = torch.eye(len(logits), dtype=torch.bool)
     nu, rate, speed = TRIAL.network.linear, TRIAL.descent.learning_rate, TRIAL.descent.attention_rate
 
-    def run(steps: int) -> None:
+    def run(threads: int, steps: int) -> None:
+        torch.set_num_threads(threads)
         A, v = logits.clone().requires_grad_(), value.clone().requires_grad_()
         for _ in range(steps):
             z = len(A) * (patches @ v) @ torch.softmax(A, 1).T
@@ -120,7 +168,10 @@ def torch_steps(state: Realistic) -> dict[str, Callable[[int], object]]:
                 A -= rate * speed * by_logits.masked_fill(frozen, 0)
                 v -= rate * by_value
 
-    return {"torch eager": run}
+    return {
+        "PyTorch eager, one thread": partial(run, 1),
+        "PyTorch eager, two threads": partial(run, 2),
+    }
 
 
 def recursion(steps: int) -> None:

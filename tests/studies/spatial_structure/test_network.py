@@ -1,3 +1,5 @@
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -50,8 +52,9 @@ def small_sample(samples=37):
 def test_block_gradient_is_the_automatic_one_with_the_diagonal_frozen(shape):
     _, images, weights = small_sample()
     patches, labels = net.in_blocks(images.patches, images.labels, 10)
-    found = net.risk_gradient(weights, patches, labels, shape)
-    loss, exact = jax.value_and_grad(net.risk_of)(weights, images.patches, images.labels, shape)
+    found = jax.jit(net.risk_gradient, static_argnums=3)(weights, patches, labels, shape)
+    plain = jax.jit(jax.value_and_grad(net.risk_of), static_argnums=3)
+    loss, exact = plain(weights, images.patches, images.labels, shape)
     assert jnp.isclose(found.loss, loss, rtol=1e-12)
     assert jnp.allclose(found.value, exact.value, rtol=1e-10, atol=1e-14)
     off = ~jnp.eye(12, dtype=bool)
@@ -64,10 +67,9 @@ def test_block_gradient_is_the_automatic_one_with_the_diagonal_frozen(shape):
 def test_block_gradient_is_the_same_alone_and_in_lanes():
     _, images, weights = small_sample()
     blocks = net.in_blocks(images.patches, images.labels, 10)
-    alone = net.risk_gradient(weights, *blocks, SHAPE)
-    lanes = jax.vmap(lambda w: net.risk_gradient(w, *blocks, SHAPE))(
-        jax.tree.map(lambda a: jnp.stack([a, 2 * a]), weights)
-    )
+    gradient = partial(net.risk_gradient, patches=blocks[0], labels=blocks[1], shape=SHAPE)
+    alone = jax.jit(gradient)(weights)
+    lanes = jax.jit(jax.vmap(gradient))(jax.tree.map(lambda a: jnp.stack([a, 2 * a]), weights))
     assert all(jnp.allclose(a, b[0], rtol=1e-12) for a, b in zip(alone, lanes, strict=True))
 
 
@@ -136,13 +138,13 @@ def test_no_gram_matrix_avoids_every_group():
 
 def test_association_measures_know_full_no_and_tied_association():
     group_of = jax.random.permutation(KEY, jnp.arange(36) // 4)
-    full = net.association(net.tied_logits(group_of, 4.0, 1.0, 0.0), group_of, 9)
-    assert [float(full[k]) for k in ("exact", "overlap", "auc", "margin", "row_margin", "off_diagonal")] == [
-        1
-    ] * 6
-    tied = net.association(net.tied_logits(group_of, 4.0, 0.0, 0.0), group_of, 9)
+    measured = jax.jit(net.association, static_argnums=2)
+    full = measured(net.tied_logits(group_of, 4.0, 1.0, 0.0), group_of, 9)
+    names = ("exact", "overlap", "auc", "margin", "row_margin", "off_diagonal")
+    assert np.allclose([full[name] for name in names], 1, rtol=1e-12)
+    tied = measured(net.tied_logits(group_of, 4.0, 0.0, 0.0), group_of, 9)
     assert tied["exact"] == 0
-    assert tied["auc"] == 0.5
+    assert np.isclose(tied["auc"], 0.5, rtol=1e-12)
 
 
 def test_overlap_of_random_logits_is_at_chance():
@@ -156,7 +158,7 @@ def test_overlap_of_random_logits_is_at_chance():
         )["overlap"]
         for i in range(30)
     ]
-    assert abs(np.mean(found) - (1 + 9 / 63) / 4) < 3 * np.std(found) / np.sqrt(30)
+    assert abs(np.mean(found) - theory.chance_overlap(64, 4)) < 3 * np.std(found) / np.sqrt(30)
 
 
 def test_class_summary_reads_tied_logits():
@@ -165,22 +167,28 @@ def test_class_summary_reads_tied_logits():
     assert (seen["same_mean"], seen["cross_mean"], seen["same_std"], seen["cross_max"]) == (2, -1, 0, -1)
 
 
-def test_trainable_encodings_are_the_network_with_their_gram_matrix():
+def test_trainable_encodings_see_only_their_gram_matrix():
+    """Turning all encodings together changes neither the output nor, up to the same turn, the gradient."""
     _, images, weights = small_sample()
     positions = jax.random.normal(KEY, (7, 12))
-    found = net.gram_output(positions, weights.value, images.patches, SHAPE)
-    assert jnp.allclose(
-        found, net.output(Weights(positions.T @ positions, weights.value), images.patches, SHAPE)
-    )
+    turn = jnp.linalg.qr(jax.random.normal(KEY, (7, 7)))[0]
+
+    def risk(p):
+        return jnp.mean(net.encoded_output(net.Encoded(p, weights.value), images.patches, SHAPE) ** 2)
+
+    assert jnp.isclose(risk(turn @ positions), risk(positions), rtol=1e-12)
+    assert jnp.allclose(jax.grad(risk)(turn @ positions), turn @ jax.grad(risk)(positions), rtol=1e-8)
 
 
-def test_self_attention_version_depends_on_patches_in_its_scores():
+def test_self_attention_without_patches_in_its_scores_would_be_trainable_encodings():
+    """Scores are <X_i + p_i, X_j + p_j>: images of size 0 leave the encodings' own, real ones do not."""
     _, images, weights = small_sample()
-    positions = jnp.zeros((12, 6))
-    plain = net.self_attention_output(positions, weights.value, images.patches, SHAPE)
-    uniform = net.output(Weights(net.uniform_attention(12), weights.value), images.patches, SHAPE)
-    assert plain.shape == uniform.shape
-    assert not jnp.allclose(plain, uniform)
+    encoded = net.Encoded(jax.random.normal(KEY, (6, 12)), weights.value)
+    small, large = (s * images.patches for s in (1e-9, 1.0))
+    ours, theirs = (f(encoded, small, SHAPE) for f in (net.self_attention_output, net.encoded_output))
+    assert jnp.allclose(ours, theirs, rtol=1e-6)
+    ours, theirs = (f(encoded, large, SHAPE) for f in (net.self_attention_output, net.encoded_output))
+    assert not jnp.allclose(ours, theirs, rtol=1e-2)
 
 
 def test_linear_model_sums_over_patches():

@@ -7,7 +7,7 @@ import pytest
 
 from lemmata.descent import train
 from lemmata.errors import BadInput
-from lemmata.studies.spatial_structure import recursion, theory
+from lemmata.studies.spatial_structure import lemmas, recursion, theory
 from lemmata.studies.spatial_structure.coupling import CoupledDescent
 from lemmata.studies.spatial_structure.data import Structured
 from lemmata.studies.spatial_structure.network import (
@@ -26,6 +26,8 @@ from lemmata.studies.spatial_structure.trials import (
     RealisticDescent,
     SlowAttention,
 )
+from lemmata.studies.spatial_structure.variants import VariantDescent
+from lemmata.trial import with_precision
 
 KEY = jax.random.key(100)
 TIED = Tied(jnp.asarray(0.03), jnp.asarray(0.8), jnp.asarray(-0.1))
@@ -37,17 +39,22 @@ def test_moments_give_the_gradient_of_the_full_network_on_any_sample(shape):
     D, C, n, beta = 12, 3, 25, 1.5
     spin = jax.random.uniform(KEY, (n, D // C, C))
     coefficients = jnp.where(spin < 0.2, 1.0, jnp.where(spin < 0.5, -1.0, 0.0)).at[:, 0].set(1.0)
-    moments = recursion.moments_of(coefficients, shape.degree)
-    seen = recursion.look(TIED, moments.power, moments.linear, beta, D, C, shape)
-    scores = recursion.tied_scores(TIED.same, TIED.cross, beta, D, C, shape.temperature)
-    margin = recursion.tied_output(TIED, scores, moments.power, moments.linear, D, shape)
+
+    @jax.jit
+    def three_numbers(coefficients):
+        moments = recursion.moments_of(coefficients, shape.degree).whole
+        scores = recursion.tied_scores(TIED.same, TIED.cross, beta, D, C, shape.temperature)
+        margin = recursion.tied_output(TIED, scores, moments, D, shape)
+        return recursion.look(TIED, moments, beta, D, C, shape), margin
+
+    seen, margin = three_numbers(coefficients)
 
     group_of = jnp.arange(D) // C
     logits = tied_logits(group_of, beta, TIED.same, TIED.cross)
     feature = jnp.array([1.0, 0.0])
     patches = coefficients.reshape(n, D)[..., None] * feature
     blocks = in_blocks(patches, jnp.ones(n), 10)
-    full = risk_gradient(Weights(logits, TIED.alignment * feature), *blocks, shape)
+    full = jax.jit(risk_gradient, static_argnums=3)(Weights(logits, TIED.alignment * feature), *blocks, shape)
     direct = output_of_projections(TIED.alignment * coefficients.reshape(n, D), logits, shape)
     assert jnp.allclose(margin, direct, rtol=1e-10)
     assert jnp.isclose(seen.pull.alignment, -full.value[0], rtol=1e-10)
@@ -71,7 +78,7 @@ def test_drives_split_the_pull_and_have_the_exact_means_at_the_start():
     moments = recursion.draw_moments(data, 3, KEY, 20_000)
     tied = Tied(jnp.asarray(1e-4), jnp.asarray(0.0), jnp.asarray(0.0))
     signal, other = recursion.drives(tied, moments, 2.0, 64, 4, shape)
-    whole = recursion.look(tied, moments.power, moments.linear, 2.0, 64, 4, shape).pull.alignment
+    whole = recursion.look(tied, moments.whole, 2.0, 64, 4, shape).pull.alignment
     assert jnp.isclose(signal + other, whole)
     exact = theory.drive_moments(64, 4, 0.25, 3, theory.tied_scores(64, 4, 2.0))
     assert np.allclose([signal, other], 1.5 * 1e-8 * np.array(exact), rtol=0.05)
@@ -85,6 +92,26 @@ def test_sigmoid_starts_to_move_at_the_known_alignment_and_the_signal_group_pull
     assert 0.3 < alpha / theory.event1_alignment_scale(4, 3, theory.tied_scores(64, 4, 2.0).gain) < 1
     tied = Tied(jnp.asarray(0.02), jnp.asarray(1.0), jnp.asarray(0.0))
     assert recursion.signal_share(tied, moments, 4.0, 64, 4, shape) > 0.5
+
+
+def test_events_of_a_pair_add_up_to_its_pull_and_the_signal_event_leads():
+    """Proofs of Lemmas G.1 and G.2: parts by event against the recursion, to five standard errors of the draws."""
+    data, n = Structured(spurious_rate=0.25, partition="contiguous"), 40_000
+    group_of = np.arange(64) // 4
+    images = data.draw_coefficients(KEY, jnp.asarray(group_of), n)
+    labels, coefficients = (np.asarray(x) for x in images)
+    sums = (labels[:, None] * coefficients).reshape(n, 16, 4).sum(axis=2)
+    signal = sums.argmax(axis=1)  # a second full group (1 image in 250) is as good a signal group
+    scores = theory.tied_scores(64, 4, 4.0, 1.0)
+    same, cross = lemmas.pull_by_event(labels, coefficients, signal, 0.015, scores, 3)
+    shape = Shape(3, 0.0, 1.0)
+    moments = recursion.draw_moments(data, 3, KEY, n)
+    tied = Tied(jnp.asarray(0.015), jnp.asarray(1.0), jnp.asarray(0.0))
+    pull = recursion.look(tied, moments.whole, 4.0, 64, 4, shape).pull
+    assert sum(same.values()) == pytest.approx(float(pull.same), rel=0.1)
+    assert abs(sum(cross.values()) - float(pull.cross)) < 0.1 * float(pull.same)
+    assert same["a"] == max(same.values(), key=abs)
+    assert same["a"] / sum(same.values()) > 0.5
 
 
 POPULATION = PopulationDescent(
@@ -128,10 +155,10 @@ def test_large_samples_follow_the_population():
     trial = CoupledDescent(
         data=Structured(patches=16, spurious_rate=0.3, dimension=8),
         network=PositionalNetwork(linear=1e-4, diagonal=3.0, init=1e-5),
-        descent=SlowAttention(learning_rate=1e-3, attention_rate=3e3, steps=600, logs=30),
+        descent=SlowAttention(learning_rate=1e-3, attention_rate=3e3, steps=500, logs=26),
         samples=12_000,
-        test_samples=200,
-        draws=20_000,
+        test_samples=100,
+        draws=12_000,
     )
     run = train(trial, seed=100)
     after = np.asarray(trial.log_steps) > run["linear_phase_end"] + 20
@@ -164,7 +191,7 @@ def test_growth_of_the_same_group_logit_has_its_exponent_and_scale():
 
     def growth(alpha, gamma):
         tied = Tied(*(jnp.asarray(x) for x in (alpha, gamma, 0.0)))
-        seen = recursion.look(tied, moments.power, moments.linear, 2.0, 64, 4, shape)
+        seen = recursion.look(tied, moments.whole, 2.0, 64, 4, shape)
         scores = theory.tied_scores(64, 4, 2.0, gamma)
         return (
             float(seen.pull.same),
@@ -218,17 +245,50 @@ def test_realistic_descent_learns_the_groups_and_then_generalises():
     assert run["test_error_curve"][1] > 0.5 * theory.glm_error(36, 4, 0.3)
 
 
+@pytest.mark.parametrize("kind", ["logits", "encodings"])
+def test_variants_are_trained_on_their_own_risk(kind):
+    """A step of the lab lowers the risk by the squared length of the scaled gradient, to first order in the step size;
+    with free logits it is the step of realistic descent, whose diagonal stays."""
+    trial = with_precision(
+        VariantDescent(
+            data=Structured(patches=12, group_size=3, dimension=6),
+            descent=SlowAttention(1e-5, 10.0, steps=1, logs=3),
+            network=PositionalNetwork(init=0.1),
+            attention=kind,
+            width=8,
+            samples=50,
+            test_samples=10,
+            precision="float64",
+        )
+    )
+    before = trial.start(KEY)
+    after = trial.step(before)
+    moved, pull = after.weights[0] - before.weights[0], before.gradient[0]
+    if kind == "logits":
+        off = ~np.eye(12, dtype=bool)
+        assert jnp.array_equal(jnp.diag(after.weights[0]), jnp.diag(before.weights[0]))
+        blocks = in_blocks(before.patches, before.labels, 20)
+        fast = risk_gradient(before.weights, *blocks, trial.shape)
+        assert jnp.allclose(moved, -1e-4 * fast.logits, rtol=1e-8, atol=1e-18)
+        pull = jnp.where(off, pull, 0)
+    expected = -(1e-4 * jnp.sum(pull**2) + 1e-5 * jnp.sum(before.gradient[1] ** 2))
+    assert jnp.isclose(after.loss - before.loss, expected, rtol=1e-2)
+
+
 def test_linear_phase_drifts_at_half_nu_D_C():
     trial = RealisticDescent(
         data=Structured(patches=36, spurious_rate=0.3, dimension=8),
         network=PositionalNetwork(linear=1e-2, diagonal=3.0, init=1e-7),
-        descent=SlowAttention(1e-5, 1.0, steps=20, logs=3),
-        samples=6000,
+        descent=SlowAttention(1e-5, 1.0, steps=20, logs=21),
+        samples=4000,
         test_samples=100,
     )
     run = train(trial, seed=100)
-    drift = (run["alignment_curve"][-1] - run["alignment_curve"][0]) / 20
-    assert drift == pytest.approx(theory.linear_drift(36, 4, 1e-2, 1e-5), rel=0.1)
+    alpha = run["alignment_curve"]
+    assert (alpha[-1] - alpha[0]) / 20 == pytest.approx(theory.linear_drift(36, 4, 1e-2, 1e-5), rel=0.1)
+    # Lemma E.7: the sum over the phase, steps 1 to t - 1 and half of the last
+    summed = alpha.sum() - (alpha[0] + alpha[-1]) / 2
+    assert summed == pytest.approx(theory.linear_phase_sum(20, alpha[0], 36, 4, 1e-2, 1e-5), rel=0.1)
     off = run["logits"][~np.eye(36, dtype=bool)]
     assert np.abs(off).max() < 1e-2
 

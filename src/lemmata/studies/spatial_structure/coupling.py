@@ -44,8 +44,7 @@ class Coupled(NamedTuple):
     realistic: Realistic
     semi: Tied
     ideal: Tied
-    power: Float[Array, "draws monomials"]
-    linear: Float[Array, "draws 3"]
+    moments: Float[Array, "monomials draws"]
     worst: Float[Array, " 3"]
     since: Int[Array, ""]
     step: Int[Array, ""]
@@ -93,8 +92,7 @@ class CoupledDescent(Trained):
             realistic,
             rest,
             rest,
-            moments.power,
-            moments.linear,
+            moments.whole,
             jnp.zeros(3, dtype),
             never,
             jnp.zeros_like(never),
@@ -116,8 +114,7 @@ class CoupledDescent(Trained):
             realistic=self.realistic.step(state.realistic),
             semi=self._moved(semi, semi_pull, started),
             ideal=self._moved(ideal, ideal_pull, started),
-            power=state.power,
-            linear=state.linear,
+            moments=state.moments,
             worst=jnp.where(started, jnp.maximum(state.worst, seen), state.worst),
             since=since,
             step=state.step + 1,
@@ -126,7 +123,7 @@ class CoupledDescent(Trained):
     def _pull(self, tied: Tied, state: Coupled):
         data = self.data
         return look(
-            tied, state.power, state.linear, self.network.diagonal, data.patches, data.group_size, self.shape
+            tied, state.moments, self.network.diagonal, data.patches, data.group_size, self.shape
         ).pull
 
     def _moved(self, tied: Tied, pull, started: Bool[Array, ""]) -> Tied:

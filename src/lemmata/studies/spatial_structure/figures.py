@@ -18,6 +18,7 @@ from lemmata.studies.spatial_structure.trials import (
     RealisticDescent,
     SlowAttention,
 )
+from lemmata.studies.spatial_structure.variants import VariantDescent
 from lemmata.study import Figure, Scale
 from lemmata.sweep import Axis, Sweep, axis
 from lemmata.trial import put
@@ -92,6 +93,21 @@ def _fig4(scale: Scale) -> Sweep:
     return Sweep(trial, (axis("data.partition", ("random", "contiguous")),), seeds(scale, 2, 6, 10))
 
 
+def _with_attention(trial: VariantDescent, kind: str) -> VariantDescent:
+    """Encodings pull the logits at both ends and with their own length, so they need a smaller step."""
+    rate = trial.descent.attention_rate
+    return changed(trial, attention=kind, descent__attention_rate=rate if kind == "logits" else rate / 5)
+
+
+def _encodings(scale: Scale) -> Sweep:
+    steps, samples = {"smoke": (60, 200), "quick": (1000, 1000), "paper": (2500, 4000)}[scale]
+    trial = VariantDescent(
+        data=SMALL, descent=SlowAttention(2e-4, 1e4, steps=steps, logs=21), samples=samples, test_samples=1000
+    )
+    kinds = Axis("attention", ("logits", "encodings", "self"), _with_attention)
+    return Sweep(trial, (kinds,), seeds(scale, 2, 6, 10))
+
+
 # Validation runs -------------------------------------------------------------------------------------------------------
 
 
@@ -137,12 +153,12 @@ def at_diagonal(trial: IdealisedDescent, beta: float) -> IdealisedDescent:
 
 
 def _three_events(scale: Scale) -> Sweep:
-    trial = IdealisedDescent(descent=SlowAttention(steps=30_000, logs=301), test_draws=5000)
+    trial = IdealisedDescent(descent=SlowAttention(steps=30_000, logs=601), test_draws=10_000)
     betas = (2.0, 4.0) if scale != "paper" else (2.0, 3.0, 4.0, 5.0)
     if scale == "smoke":
         trial = changed(trial, descent__steps=6000, descent__logs=61, draws=200, test_draws=500)
         betas = (4.0,)
-    return Sweep(trial, (Axis("diagonal", betas, at_diagonal),), seeds(scale, 2, 4, 10))
+    return Sweep(trial, (Axis("diagonal", betas, at_diagonal),), seeds(scale, 2, 8, 10))
 
 
 def _at_start(trial: IdealisedDescent, alignment: float) -> IdealisedDescent:
@@ -177,21 +193,21 @@ def _loss_rate(scale: Scale) -> Sweep:
         data=Structured(patches=128, group_size=8, spurious_rate=0.3),
         network=PositionalNetwork(linear=1e-6, diagonal=2.0),
         descent=SlowAttention(
-            2e-6, 1.0, steps=3000 if scale == "smoke" else 30_000, logs=120, even_logs=False
+            2e-6, 1.0, steps=8000 if scale == "smoke" else 30_000, logs=120, even_logs=False
         ),
         alignment=0.003,
         same=4.0,
-        draws=300 if scale == "smoke" else 2000,
+        draws=300 if scale == "smoke" else 3000,
         test_draws=500,
     )
-    return Sweep(trial, (), seeds(scale, 2, 4, 10))
+    return Sweep(trial, (), seeds(scale, 2, 6, 10))
 
 
 def _common_rate(scale: Scale) -> Sweep:
-    steps = {"smoke": 3000, "quick": 2_000_000, "paper": 6_000_000}[scale]
-    rate = {"smoke": 3e-3, "quick": 3e-3, "paper": 1e-3}[scale]
+    steps = {"smoke": 3000, "quick": 4_500_000, "paper": 9_000_000}[scale]
+    rate = {"smoke": 3e-3, "quick": 2e-3, "paper": 1e-3}[scale]
     descent = SlowAttention(rate, 1.0, steps=steps, logs=101)
-    return Sweep(IdealisedDescent(descent=descent, draws=300, test_draws=2000), (), seeds(scale, 2, 2, 4))
+    return Sweep(IdealisedDescent(descent=descent, draws=300, test_draws=2000), (), seeds(scale, 2, 6, 6))
 
 
 def _frozen_attention(scale: Scale) -> Sweep:
@@ -225,7 +241,7 @@ def _linear_phase(scale: Scale) -> Sweep:
     )
     linears = (3e-4, 1e-3) if scale == "smoke" else (1e-4, 3e-4, 1e-3)
     samples = {"smoke": (500, 1000), "quick": (500, 1000, 2000)}.get(scale, (1000, 2000, 4000, 8000, 16_000))
-    return Sweep(trial, (axis("network.linear", linears), axis("samples", samples)), seeds(scale, 2, 4, 10))
+    return Sweep(trial, (axis("network.linear", linears), axis("samples", samples)), seeds(scale, 2, 10, 10))
 
 
 def _coupling(scale: Scale) -> Sweep:
@@ -255,13 +271,15 @@ MANY = (16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 2048)
 
 
 def _with_sizes(trial: Transfer, learner: str) -> Transfer:
-    sizes = trial.sizes if learner in ("one-step", "initial") else MANY[-len(trial.sizes) :]
-    return changed(trial, learner=learner, sizes=sizes)
+    """One step on the value vector is cheap and, with few samples, noisy: four times as many repeats."""
+    if learner in ("one-step", "initial"):
+        return changed(trial, learner=learner, repeats=4 * trial.repeats)
+    return changed(trial, learner=learner, sizes=MANY[-len(trial.sizes) :])
 
 
 def _transfer(scale: Scale) -> Sweep:
-    patches = {"smoke": (36, 64), "quick": (36, 64, 144, 256)}.get(scale, (36, 64, 100, 144, 256, 400, 576))
-    repeats = {"smoke": 4, "quick": 12, "paper": 100}[scale]
+    patches = {"smoke": (36, 64), "quick": (64, 144, 256, 400)}.get(scale, (64, 100, 144, 256, 400, 576))
+    repeats = {"smoke": 2, "quick": 25, "paper": 100}[scale]
     trial = Transfer(sizes=FEW, repeats=repeats, test_samples=500 if scale == "smoke" else 1000)
     names = ("one-step", "initial", "pair-counting") + (("linear",) if scale == "paper" else ())
     learners = Axis("learner", names, _with_sizes)
@@ -288,12 +306,12 @@ def _transfer_learners(scale: Scale) -> Sweep:
     )
     if scale == "smoke":
         trial, names = (
-            changed(trial, sizes=(4, 64), repeats=1, test_samples=300),
-            ("one-step", "initial", "mlp"),
+            changed(trial, sizes=(4, 16, 64), repeats=1, test_samples=300),
+            ("one-step", "one-step, realistic", "descent", "initial", "mlp"),
         )
     if scale == "paper":
         trial = changed(trial, sizes=(1, 4, 16, 64, 256, 1024, 4096), repeats=20)
-    return Sweep(trial, (Axis("learner", names, _as_learner),), seeds(scale, 2, 2, 5))
+    return Sweep(trial, (Axis("learner", names, _as_learner),), seeds(scale, 2, 4, 5))
 
 
 VARIATIONS = {
@@ -323,15 +341,15 @@ def _sizes(scale: Scale) -> Sweep:
         descent=descent,
         alignment=0.01,
         draws=500,
-        test_draws=5000,
+        test_draws=20_000,
     )
     names = tuple(VARIATIONS)
     if scale == "smoke":
         trial, names = (
             changed(trial, descent__steps=4000, descent__logs=41, draws=100, test_draws=200),
-            ("base", "D=36"),
+            ("base", "D=36", "p=5", "p=7"),
         )
-    return Sweep(trial, (Axis("variation", names, _varied),), seeds(scale, 2, 3, 10))
+    return Sweep(trial, (Axis("variation", names, _varied),), seeds(scale, 2, 6, 10))
 
 
 def complete(results: xr.Dataset) -> xr.Dataset:
@@ -377,6 +395,14 @@ FIGURES: dict[str, Figure] = {
             pictures.realistic,
             "The paper prints no settings. D = 64, C = 4, q = 0.25, p = 3, d = 32, beta = 4, nu = omega = 1e-3, "
             "temperature 1, step 1e-4; 8000 images (3000 at quick scale). " + FAST,
+        ),
+        _figure(
+            "encodings",
+            _encodings,
+            pictures.encodings,
+            "The paper trains the logits and mentions both others. D = 36, C = 4, q = 0.3, d = 16; encodings of 256 "
+            "dimensions (16 for self-attention), started so that <p_i, p_i> is near beta = 4. Encodings move five times "
+            "more slowly than logits. " + FAST,
         ),
         _figure(
             "glm-floor",

@@ -72,6 +72,49 @@ def cross_pair_orders(D, C, p, alpha, scores, budget) -> dict[str, float]:
     }
 
 
+def pull_by_event(
+    labels: np.ndarray,
+    coefficients: np.ndarray,
+    signal_group: np.ndarray,
+    alpha: float,
+    scores,
+    p: int,
+    nu: float = 0.0,
+) -> tuple[dict[str, float], dict[str, float]]:
+    """What each event adds to the pull on a same-group and on a cross-group logit (temperature 1), by Monte Carlo.
+
+    Images have their positions ordered by group; the pairs are (first, second position) and (first position, first of the
+    second group). The parts sum to the pulls on gamma and rho (`recursion.look`).
+    """
+    n, D = coefficients.shape
+    C = D // (int(signal_group.max()) + 1)
+    group = coefficients.reshape(n, -1, C).sum(axis=2).repeat(C, axis=1)
+    total = coefficients.sum(axis=1, keepdims=True)
+    pooled = (
+        scores.self_score * coefficients
+        + scores.same * (group - coefficients)
+        + scores.cross * (total - group)
+    )
+    z = D * alpha * pooled
+    slack = labels * expit(-labels * np.sum(z**p + nu * z, axis=1))
+    pull = slack * D * (p * z[:, 0] ** (p - 1) + nu) * alpha
+    own = np.sum(coefficients[:, :C] != 0, axis=1)
+    first, second = coefficients[:, 0] != 0, coefficients[:, C] != 0
+
+    same = pull * scores.same * (coefficients[:, 1] - pooled[:, 0])
+    signal = signal_group == 0
+    which = np.where(own == 0, "b", np.where(own == C, "d", np.where(first, "rest", "c")))
+    cross = pull * scores.cross * (coefficients[:, C] - pooled[:, 0])
+    far = np.where(own == 0, "c", "d")
+    neither = np.where(second, np.where(own == 0, "g", "h"), np.where(own == 0, "e", "f"))
+    other = np.where(signal, np.where(second, "b", "a"), np.where(signal_group == 1, far, neither))
+    return _summed(np.where(signal, "a", which), same), _summed(other, cross)
+
+
+def _summed(events: np.ndarray, values: np.ndarray) -> dict[str, float]:
+    return {str(event): float(values[events == event].sum() / len(values)) for event in np.unique(events)}
+
+
 # Appendix K ------------------------------------------------------------------------------------------------------------
 
 

@@ -98,21 +98,30 @@ def output(weights: Weights, patches: Patches, shape: Shape) -> Float[Array, " s
     return output_of_projections(patches @ weights.value, weights.logits, shape)
 
 
-def gram_output(
-    positions: Float[Array, "key patches"], value: Vector, patches: Patches, shape: Shape
-) -> Array:
-    """Network (T) with trainable positional encodings: `A = P^T P`, nothing frozen."""
-    return output(Weights(positions.T @ positions, value), patches, shape)
+class Encoded(NamedTuple):
+    """Positional encodings `P`, one column a position, and value vector `v`; nothing is frozen."""
+
+    positions: Float[Array, "width patches"]
+    value: Vector
+
+    @property
+    def logits(self) -> Logits:
+        """`A = P^T P`: how similar the positions are, `<p_i, p_j>`."""
+        return self.positions.T @ self.positions
 
 
-def self_attention_output(
-    positions: Float[Array, "patches dimension"], value: Vector, patches: Patches, shape: Shape
-) -> Float[Array, " samples"]:
-    """Network (T) with scores from patches plus positions: what positional attention leaves out."""
+def encoded_output(weights: Encoded, patches: Patches, shape: Shape) -> Float[Array, " samples"]:
+    """Network (T) with trainable positional encodings: `A = P^T P`."""
+    return output(Weights(weights.logits, weights.value), patches, shape)
+
+
+def self_attention_output(weights: Encoded, patches: Patches, shape: Shape) -> Float[Array, " samples"]:
+    """Network (T) with scores from patches plus positions, `<X_i + p_i, X_j + p_j>`: what positional attention leaves
+    out. The encodings have the dimension of the patches."""
 
     def one(image: Array) -> Array:
-        seen = image + positions
-        return output_of_projections((image @ value)[None], seen @ seen.T, shape)[0]
+        seen = image + weights.positions.T
+        return output_of_projections((image @ weights.value)[None], seen @ seen.T, shape)[0]
 
     return jax.vmap(one)(patches)
 
@@ -134,7 +143,7 @@ def risk_of(
 
 def risk_gradient(
     weights: Weights,
-    patches: Float[Array, "blocks block patches dimension"],
+    patches: Float[Array, "blocks dimension block patches"],
     labels: Float[Array, "blocks block"],
     shape: Shape,
 ) -> Gradient:
@@ -164,16 +173,23 @@ def _pulled(degree: int, scores: Logits, value: Vector, linear: Array, patches: 
     def one_block(carry, block):
         loss, pulled_scores, pulled_value = carry
         x, y = block
-        u = x @ value
+        u = block_projections(value, x)
         z = count * (u @ scores.T)
         margin = y * jnp.sum(activation(z, shape), axis=1)
         pull = (y * jax.nn.sigmoid(-margin))[:, None] * count * activation_slope(z, shape)
-        pulled_value += (pull @ scores).reshape(-1) @ x.reshape(-1, x.shape[-1])
+        pulled_value += x.reshape(len(value), -1) @ (pull @ scores).reshape(-1)
         loss += jnp.sum(jnp.abs(y) * logistic_loss(margin))
         return (loss, pulled_scores + pull.T @ u, pulled_value), None
 
     start = (jnp.zeros((), scores.dtype), jnp.zeros_like(scores), jnp.zeros_like(value))
     return jax.lax.scan(one_block, start, (patches, labels))[0]
+
+
+def block_projections(
+    value: Vector, block: Float[Array, "dimension block patches"]
+) -> Float[Array, "block patches"]:
+    """`u_j = <v, X_j>` on the samples of one block."""
+    return (value @ block.reshape(len(value), -1)).reshape(block.shape[1:])
 
 
 def logits_gradient(scores: Logits, pulled_scores: Logits, shape: Shape) -> Logits:
@@ -183,14 +199,17 @@ def logits_gradient(scores: Logits, pulled_scores: Logits, shape: Shape) -> Logi
 
 
 def in_blocks(patches: Patches, labels: Float[Array, " samples"], block: int) -> tuple[Array, Array]:
-    """Samples in blocks of one size, the last one padded with samples of label 0."""
+    """Samples in blocks of one size, the last one padded with samples of label 0.
+
+    Within a block the dimension comes first: both products with the patches, along the value vector and back, then run
+    over contiguous numbers (half the time of the order in which patches are drawn).
+    """
     samples = len(labels)
     blocks = -(-samples // block)
     pad = blocks * block - samples
-    patches = jnp.pad(patches, ((0, pad), (0, 0), (0, 0)))
-    return patches.reshape(blocks, block, *patches.shape[1:]), jnp.pad(labels, (0, pad)).reshape(
-        blocks, block
-    )
+    padded = jnp.pad(patches, ((0, pad), (0, 0), (0, 0)))
+    cut = padded.reshape(blocks, block, *patches.shape[1:])
+    return jnp.transpose(cut, (0, 3, 1, 2)), jnp.pad(labels, (0, pad)).reshape(blocks, block)
 
 
 # A larger learner and linear ones --------------------------------------------------------------------------------------
@@ -316,7 +335,7 @@ def _auc(positive: Float[Array, " m"], negative: Float[Array, " n"]) -> Float[Ar
     ordered = jnp.sort(negative)
     below = jnp.searchsorted(ordered, positive, side="left")
     upto = jnp.searchsorted(ordered, positive, side="right")
-    return (jnp.mean((below + upto) / 2) / len(ordered)).astype(positive.dtype)
+    return jnp.mean((below + upto).astype(positive.dtype)) / (2 * len(ordered))
 
 
 def class_summary(logits: Logits, group_of: Int[Array, " patches"], groups: int) -> dict[str, Array]:

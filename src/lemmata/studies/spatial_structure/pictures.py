@@ -4,6 +4,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import NullLocator
 
 from lemmata.draw import attention
 from lemmata.draw.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, canvas, caption, settings
@@ -119,6 +120,36 @@ def realistic(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     return figure
 
 
+def encodings(results: xr.Dataset, verdicts: Verdicts) -> Figure:
+    """Logits, encodings and self-attention: what each knows of the groups, and how it errs."""
+    figure, panels = canvas(3, 2, width=3.6, height=3.1)
+    titles = {
+        "logits": "logits A",
+        "encodings": r"encodings: $P^\top P$",
+        "self": r"self-attention: $P^\top P$",
+    }
+    D, C, q = facts(results)
+    for colour, name in zip((BLUE, ORANGE, GREEN), results.attention.values, strict=True):
+        one = results.sel(attention=name)
+        for axes, curve in zip(panels[0], ("test_error", "exact", "auc"), strict=True):
+            _curve(axes, one[f"{curve}_curve"], colour, str(name))
+    panels[0, 0].axhline(theory.glm_error(D, C, q), color="grey", linestyle=":", label="linear models")
+    names = ("test error", "rows whose top C is their group", "same-group AUC")
+    for axes, title in zip(panels[0], names, strict=True):
+        axes.set_title(title)
+        axes.set_xlabel("step")
+        axes.set_ylim(bottom=0)
+        axes.legend(fontsize=7)
+    for axes, name in zip(panels[1], results.attention.values, strict=True):
+        one = results.sel(attention=name).isel(seed=0)
+        image = attention.heat_map(axes, one.logits.values, one.group_of.values.astype(int))
+        axes.set_title(titles[str(name)])
+        figure.colorbar(image, ax=axes, shrink=0.8)
+    text = f"D = {D}, C = {C}, q = {q}; maps of seed 0 at the end, in the order of the sets; bands: range over seeds."
+    caption(figure, results, text, verdicts)
+    return figure
+
+
 def glm_floor(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     figure, axes = canvas(1)
     for colour, name in zip(COLOURS, results.inputs.values, strict=False):
@@ -139,7 +170,7 @@ def glm_floor(results: xr.Dataset, verdicts: Verdicts) -> Figure:
         xscale="log", xlabel="dominance of spurious patches q(D - C)/C²", ylabel="test error", ylim=(0, 0.45)
     )
     _ticks(axes, results.dominance.values)
-    axes.legend()
+    axes.legend(loc="lower right")
     caption(figure, results, "Linear models; bars: standard deviation over seeds.", verdicts)
     return figure
 
@@ -154,8 +185,7 @@ def without_association(results: xr.Dataset, verdicts: Verdicts) -> Figure:
             )
             panels[1].plot(one.strength, one.overlap.mean("seed"), style, color=colour)
     panels[0].axhline(results.attrs["label_noise"], color="grey", linestyle=":", label="label noise")
-    panels[0].set(yscale="symlog", ylabel="test error", xlabel="strength of the logits")
-    panels[0].set_yscale("log")
+    panels[0].set(yscale="log", ylabel="test error", xlabel="strength of the logits")
     panels[0].legend(fontsize=7)
     panels[1].set(
         ylabel="share of the top C inside the group", xlabel="strength of the logits", ylim=(-0.05, 1.05)
@@ -216,13 +246,17 @@ def first_event(results: xr.Dataset, verdicts: Verdicts) -> Figure:
 
 def loss_rate(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     figure, axes = canvas(1)
-    _curve(axes, results.loss_curve, BLUE, "loss")
+    for seed in results.seed.values:
+        axes.plot(results.step, results.loss_curve.sel(seed=seed), color=BLUE, alpha=0.5)
     step = results.step.values[results.step.values > 0]
-    middle = float(results.loss_curve.mean("seed").isel(step=-1))
-    axes.plot(step, middle * step[-1] / step, ":", color=BLACK, label="1/t")
-    axes.set(xscale="log", yscale="log", xlabel="step", ylabel="population loss", ylim=(middle / 2, 1))
+    middle = results.loss_curve.median("seed")
+    window = middle.where((middle <= 1e-2) & (middle >= 1e-3), drop=True)
+    if window.size:
+        start = float(window.step[0] * window[0])
+        axes.plot(step, start / step, ":", color=BLACK, label="1/t")
+    axes.set(xscale="log", yscale="log", xlabel="step", ylabel="population loss", ylim=(1e-6, 1))
     axes.legend()
-    caption(figure, results, "Population descent from learned attention.", verdicts)
+    caption(figure, results, "Population descent from learned attention, one line a seed.", verdicts)
     return figure
 
 
@@ -239,9 +273,9 @@ def frozen(results: xr.Dataset, verdicts: Verdicts) -> Figure:
 
 
 def linear_phase(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    from lemmata.studies.spatial_structure.claims import phase_end
+    from lemmata.studies.spatial_structure.claims import phase_end, phase_gain
 
-    figure, panels = canvas(2)
+    figure, panels = canvas(3, width=4.2)
     fields = settings(results)
     D, C, q = facts(results)
     largest = results.samples.values[-1]
@@ -272,7 +306,19 @@ def linear_phase(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     panels[1].set(xscale="log", yscale="log", xlabel=r"$\nu$", ylabel=r"steps until $\alpha = \nu^{1/(p-1)}$")
     _ticks(panels[1], nus)
     panels[1].legend(fontsize=7)
-    caption(figure, results, "Dotted on the left: drift eta nu D C / 2.", verdicts)
+    gain, samples = phase_gain(results), results.samples.values
+    panels[2].plot(samples, gain.transpose("samples", "seed"), "o", color=BLUE, alpha=0.5, markersize=3)
+    middle = np.exp(np.log(gain).mean("seed"))  # pyright: ignore[reportArgumentType]
+    panels[2].plot(samples, middle, "-", color=BLUE, label="measured")
+    panels[2].plot(
+        samples, float(middle[0]) * (samples / samples[0]) ** -0.5, ":", color=BLACK, label="N^-1/2"
+    )
+    panels[2].set(xscale="log", yscale="log", xlabel="samples N", ylabel="gained off the feature")
+    _ticks(panels[2], samples)
+    panels[2].legend(fontsize=7)
+    caption(
+        figure, results, "Dotted on the left: drift eta nu D C / 2. On the right: the smallest nu.", verdicts
+    )
     return figure
 
 
@@ -372,7 +418,7 @@ def transfer(results: xr.Dataset, verdicts: Verdicts) -> Figure:
 
 
 def transfer_learners(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    figure, axes = canvas(1, width=5.6, height=4.0)
+    figure, axes = canvas(1, width=7.6, height=4.0)
     for colour, learner in zip(COLOURS, results.learner.values, strict=False):
         one = results.sel(learner=learner)
         associated = str(learner).startswith(("one-step", "descent"))
@@ -386,7 +432,7 @@ def transfer_learners(results: xr.Dataset, verdicts: Verdicts) -> Figure:
         )
     axes.axhline(float(results.glm_error.max()), color="grey", linestyle=":", label="linear models")
     axes.set(xscale="log", yscale="log", xlabel="downstream samples", ylabel="test error")
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
     caption(figure, results, "Solid: with association. Dashed: without.", verdicts)
     return figure
 
@@ -420,4 +466,4 @@ def _curve(axes, curves: xr.DataArray, colour: str, label: str, style: str = "-"
 def _ticks(axes, values) -> None:
     """Marks at the values of a logarithmic axis and nowhere else."""
     axes.set_xticks(list(values), [f"{value:g}" for value in values])
-    axes.minorticks_off()
+    axes.xaxis.set_minor_locator(NullLocator())

@@ -7,7 +7,8 @@ at `beta`, and the value vector stays `alpha w*`. With `f_i = <w*, X_i>` (label 
     m_i = Lambda f_i + Gamma (B_i - f_i) + Xi (t - B_i),    z_i = D alpha m_i.
 
 Since `sum_i z_i^p` is a polynomial in (Lambda, Gamma, Xi) whose coefficients are sums over positions of powers of
-`(f_i, B_i - f_i, t - B_i)`, each draw is kept as these *moments*; a step is two thin matrix-vector products.
+`(f_i, B_i - f_i, t - B_i)`, each draw is kept as these *moments*; a step is two thin matrix-vector products,
+there and back.
 """
 
 import math
@@ -44,28 +45,26 @@ class Scores(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """Draws of the spurious coefficients, as the polynomial coefficients of `sum_i z_i^p` and `sum_i z_i`.
+    """Draws of the spurious coefficients, as the polynomial coefficients of `sum_i z_i^p` and, below them, of
+    `sum_i z_i`: one column a draw, one row a monomial (`monomials`). `signal` sums over the signal group, `other` over
+    the rest."""
 
-    The first dimension is the draw; `signal_*` sums over the signal group, `other_*` over the rest.
-    """
-
-    signal_power: Float[Array, "draws monomials"]
-    other_power: Float[Array, "draws monomials"]
-    signal_linear: Float[Array, "draws 3"]
-    other_linear: Float[Array, "draws 3"]
+    signal: Float[Array, "monomials draws"]
+    other: Float[Array, "monomials draws"]
 
     @property
-    def power(self) -> Float[Array, "draws monomials"]:
-        return self.signal_power + self.other_power
-
-    @property
-    def linear(self) -> Float[Array, "draws 3"]:
-        return self.signal_linear + self.other_linear
+    def whole(self) -> Float[Array, "monomials draws"]:
+        return self.signal + self.other
 
 
 def exponents(degree: int) -> np.ndarray:
     """All `(a, b, c)` with `a + b + c = degree`."""
     return np.array([(a, b, degree - a - b) for a in range(degree + 1) for b in range(degree + 1 - a)])
+
+
+def monomials(degree: int) -> np.ndarray:
+    """The rows of the moments: powers of `(Lambda, Gamma, Xi)` of the given degree, then of degree 1."""
+    return np.concatenate([exponents(degree), np.eye(3, dtype=int)])
 
 
 def tied_scores(
@@ -100,28 +99,26 @@ def moments_of(coefficients: Float[Array, "draws groups size"], degree: int) -> 
     """The moments of given coefficients, ordered by group, the signal group first and equal to +1."""
     group_sum = jnp.sum(coefficients, axis=2, keepdims=True)
     total = jnp.sum(group_sum, axis=1, keepdims=True)
-    parts = jnp.stack(
-        [coefficients, group_sum - coefficients, jnp.broadcast_to(total - group_sum, coefficients.shape)],
-        axis=-1,
-    )
-    by_group = [_power_sums(parts, exponents(degree)), jnp.sum(parts, axis=2)]
-    signal = [sums[:, 0] for sums in by_group]
-    other = [jnp.sum(sums[:, 1:], axis=1) for sums in by_group]
-    return Moments(signal[0], other[0], signal[1], other[1])
+    parts = (coefficients, group_sum - coefficients, jnp.broadcast_to(total - group_sum, coefficients.shape))
+    signal, other = [], []
+    for powers in monomials(degree).tolist():
+        ways = math.factorial(sum(powers)) // math.prod(math.factorial(k) for k in powers)
+        by_group = ways * jnp.sum(math.prod(x**k for x, k in zip(parts, powers, strict=True)), axis=2)
+        signal.append(by_group[:, 0])
+        other.append(jnp.sum(by_group[:, 1:], axis=1))
+    return Moments(jnp.stack(signal), jnp.stack(other))
 
 
-def _power_sums(parts: Float[Array, "draws groups size 3"], powers: np.ndarray) -> Array:
-    sums = []
-    for a, b, c in powers.tolist():
-        ways = math.factorial(a + b + c) // (math.factorial(a) * math.factorial(b) * math.factorial(c))
-        sums.append(ways * jnp.sum(parts[..., 0] ** a * parts[..., 1] ** b * parts[..., 2] ** c, axis=2))
-    return jnp.stack(sums, axis=-1)
-
-
-def tied_output(tied: Tied, scores: Scores, power: Array, linear: Array, patches: int, shape: Shape) -> Array:
+def tied_output(tied: Tied, scores: Scores, moments: Array, patches: int, shape: Shape) -> Array:
     """`F` (times the label) on every draw, from the moments."""
-    mono, lin = _monomials(scores, patches, shape.degree)
-    return tied.alignment**shape.degree * (power @ mono) + shape.linear * tied.alignment * (linear @ lin)
+    return (tied.alignment * _weights(tied, scores, patches, shape)) @ moments
+
+
+def _weights(tied: Tied, scores: Scores, patches: int, shape: Shape) -> Array:
+    """What multiplies each moment in `F / alpha`: `alpha^(p-1)` or `nu`, times the monomial in `D` times the scores."""
+    rows = monomials(shape.degree)
+    values = jnp.prod((patches * jnp.stack(scores)) ** rows, axis=1)
+    return values * jnp.where(rows.sum(axis=1) > 1, tied.alignment ** (shape.degree - 1), shape.linear)
 
 
 class Pull(NamedTuple):
@@ -140,48 +137,29 @@ class Look(NamedTuple):
     pull: Pull
 
 
-def look(
-    tied: Tied, power: Array, linear: Array, diagonal: Array | float, patches: int, size: int, shape: Shape
-) -> Look:
+def look(tied: Tied, moments: Array, diagonal: Array | float, patches: int, size: int, shape: Shape) -> Look:
     """Minus the gradient in the three numbers (Section 4.2 of the derivation: one entry, not the sum of tied ones).
 
     alpha: E[sum_i w_i m_i],   gamma: alpha Gamma / (tau D (C-1)) E[sum_i w_i ((B_i - f_i) - (C-1) m_i)],
     rho:   alpha Xi / (tau D (D-C)) E[sum_i w_i ((t - B_i) - (D-C) m_i)],   w_i = sg(-F) D act'(z_i)
     """
     scores = tied_scores(tied.same, tied.cross, diagonal, patches, size, shape.temperature)
-    slack = jax.nn.sigmoid(-tied_output(tied, scores, power, linear, patches, shape))
-    pull = pull_of(
-        tied, scores, (slack @ power) / len(slack), (slack @ linear) / len(slack), patches, size, shape
-    )
+    slack = jax.nn.sigmoid(-tied_output(tied, scores, moments, patches, shape))
+    pull = pull_of(tied, scores, moments @ slack / len(slack), patches, size, shape)
     return Look(jnp.mean(slack), pull)
 
 
-def pull_of(
-    tied: Tied, scores: Scores, power: Array, linear: Array, patches: int, size: int, shape: Shape
-) -> Pull:
+def pull_of(tied: Tied, scores: Scores, moments: Array, patches: int, size: int, shape: Shape) -> Pull:
     """`Pull` from moments already averaged with the weights `sg(-F)`."""
-    degree, alpha = shape.degree, tied.alignment
-    mono, lin = _monomials(scores, patches, degree)
-    power, linear = power * mono, linear * lin
-    counts = exponents(degree)
-    on_alignment = degree * alpha ** (degree - 1) * jnp.sum(power) + shape.linear * jnp.sum(linear)
-    on_same = alpha ** (degree - 1) * (power @ counts[:, 1]) + shape.linear * linear[1]
-    on_cross = alpha ** (degree - 1) * (power @ counts[:, 2]) + shape.linear * linear[2]
+    rows = monomials(shape.degree)
+    counts = np.stack([rows.sum(axis=1), rows[:, 1], rows[:, 2]]).astype(moments.dtype)
+    on_alignment, on_same, on_cross = counts @ (moments * _weights(tied, scores, patches, shape))
+    step = tied.alignment / shape.temperature / patches
     return Pull(
         alignment=on_alignment,
-        same=alpha / shape.temperature * (on_same / (size - 1) - scores.same * on_alignment) / patches,
-        cross=alpha
-        / shape.temperature
-        * (on_cross / (patches - size) - scores.cross * on_alignment)
-        / patches,
+        same=step * (on_same / (size - 1) - scores.same * on_alignment),
+        cross=step * (on_cross / (patches - size) - scores.cross * on_alignment),
     )
-
-
-def _monomials(scores: Scores, patches: int, degree: int) -> tuple[Array, Array]:
-    lin = patches * jnp.stack(scores)
-    table = jnp.stack([lin**k for k in range(degree + 1)])
-    a, b, c = exponents(degree).T
-    return table[a, 0] * table[b, 1] * table[c, 2], lin
 
 
 def advance_tied(tied: Tied, pull: Pull, rate: Array | float, attention_rate: Array | float) -> Tied:
@@ -194,19 +172,22 @@ def advance_tied(tied: Tied, pull: Pull, rate: Array | float, attention_rate: Ar
     )
 
 
+def _split(
+    tied: Tied, moments: Moments, diagonal: Array | float, patches: int, size: int, shape: Shape
+) -> tuple[Pull, Pull]:
+    """The pull in two parts: what the signal set gives, and what the rest of the image gives."""
+    scores = tied_scores(tied.same, tied.cross, diagonal, patches, size, shape.temperature)
+    slack = jax.nn.sigmoid(-tied_output(tied, scores, moments.whole, patches, shape))
+    signal, other = (
+        pull_of(tied, scores, part @ slack / len(slack), patches, size, shape) for part in moments
+    )
+    return signal, other
+
+
 def drives(tied: Tied, moments: Moments, diagonal: Array | float, patches: int, size: int, shape: Shape):
     """The two parts of the pull on `alpha` (GD-alpha): over the signal set (S) and over the rest (N)."""
-    scores = tied_scores(tied.same, tied.cross, diagonal, patches, size, shape.temperature)
-    slack = jax.nn.sigmoid(-tied_output(tied, scores, moments.power, moments.linear, patches, shape)) / len(
-        moments.signal_power
-    )
-    signal = pull_of(
-        tied, scores, slack @ moments.signal_power, slack @ moments.signal_linear, patches, size, shape
-    ).alignment
-    other = pull_of(
-        tied, scores, slack @ moments.other_power, slack @ moments.other_linear, patches, size, shape
-    ).alignment
-    return signal, other
+    signal, other = _split(tied, moments, diagonal, patches, size, shape)
+    return signal.alignment, other.alignment
 
 
 def signal_share(
@@ -216,16 +197,8 @@ def signal_share(
 
     This is the key approximation of Lemma G.1: only that event (a) matters.
     """
-    scores = tied_scores(tied.same, tied.cross, diagonal, patches, size, shape.temperature)
-    slack = jax.nn.sigmoid(-tied_output(tied, scores, moments.power, moments.linear, patches, shape))
-    parts = [
-        pull_of(tied, scores, slack @ power, slack @ linear, patches, size, shape).same
-        for power, linear in (
-            (moments.signal_power, moments.signal_linear),
-            (moments.other_power, moments.other_linear),
-        )
-    ]
-    return parts[0] / (parts[0] + parts[1])
+    signal, other = _split(tied, moments, diagonal, patches, size, shape)
+    return signal.same / (signal.same + other.same)
 
 
 def sigmoid_threshold(
@@ -235,7 +208,7 @@ def sigmoid_threshold(
 
     def distance(log_alpha: float) -> float:
         tied = Tied(jnp.exp(jnp.asarray(log_alpha)), jnp.zeros(()), jnp.zeros(()))
-        return float(look(tied, moments.power, moments.linear, diagonal, patches, size, shape).slack) - slack
+        return float(look(tied, moments.whole, diagonal, patches, size, shape).slack) - slack
 
     crossing = brentq(distance, -12.0, 2.0, xtol=1e-4)
     return math.exp(crossing)  # pyright: ignore[reportArgumentType]

@@ -75,7 +75,7 @@ def plateau(D: int, C: int, q: float) -> tuple[float, float]:
 
 def glm_error_normal(D: int, C: int, q: float) -> float:
     """The same by the normal law: `Phi(-C / sqrt(q (D - C)))`."""
-    return float(norm.cdf(-C / math.sqrt(q * (D - C))))
+    return float(norm.cdf(-C / math.sqrt(q * (D - C)))) if q > 0 else 0.0
 
 
 def glm_best_error(D: int, C: int, q: float) -> float:
@@ -140,6 +140,12 @@ def planted_distance_bound(m: int, C: int, q: float) -> float:
     return float(0.5 * math.sqrt(np.sum(hypergeom.pmf(h, m, C, C) * (2 / q) ** h) - 1))
 
 
+def chance_overlap(D: int, C: int) -> float:
+    """Mean share of the top `C` inside the group for logits without any order but the diagonal on top:
+    `(1 + (C-1)^2 / (D-1)) / C`."""
+    return (1 + (C - 1) ** 2 / (D - 1)) / C
+
+
 # Scores of tied logits -------------------------------------------------------------------------------------------------
 
 
@@ -177,7 +183,8 @@ def induction_invariants(D: int, C: int, scores: TiedScores) -> dict[str, float]
 
 def diagonal_margin(D: int, d: int, q: float, beta: float) -> float:
     """`e^beta / (2 q D log d)`: at 1 and above the own patch outweighs the spurious ones (auxiliary Lemma G.3)."""
-    return math.exp(beta) / (2 * q * D * math.log(d))
+    spurious = 2 * q * D * math.log(d)
+    return math.exp(beta) / spurious if spurious > 0 else math.inf
 
 
 # First event: the value vector grows -----------------------------------------------------------------------------------
@@ -308,8 +315,11 @@ def event2_duration_display(C: int, p: int, eta: float, beta: float, lambda0: fl
 
 
 def event2_duration(D: int, C: int, p: int, eta: float, alpha: float, gain: float) -> float:
-    """T1 - T0 with `Gamma ~ 1/D` kept (display (22) drops it): `D / (eta C alpha(T0)^p G^(p-1))`, constant 1."""
-    return D / (eta * C * alpha**p * gain ** (p - 1))
+    """T1 - T0 with `Gamma ~ 1/D` kept (display (22) drops it): `D / (eta C alpha(T0)^p G^(p-1))`, constant 1.
+
+    `eta` is the step size of the logits; frozen logits (0) never get there.
+    """
+    return D / (eta * C * alpha**p * gain ** (p - 1)) if eta > 0 else math.inf
 
 
 # Third event: the margin grows and the loss vanishes -------------------------------------------------------------------
