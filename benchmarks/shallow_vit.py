@@ -13,7 +13,6 @@ on each at a time, PyTorch as it does by itself, with two threads for one run.
 import argparse
 import os
 import sys
-import time
 from collections.abc import Callable
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
@@ -26,7 +25,7 @@ import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 
-from benchmarks.workers import side_by_side  # noqa: E402
+from benchmarks.timing import fastest, side_by_side  # noqa: E402
 from lemmata.descent import hinge_loss  # noqa: E402
 from lemmata.studies.shallow_vit.data import TokenData  # noqa: E402
 from lemmata.studies.shallow_vit.network import Network  # noqa: E402
@@ -90,18 +89,6 @@ def report(times: dict[str, float], count: int) -> None:
         print(f"all cores against its best:   {min(peers.values()) / all_cores:.2f} times faster")
     else:
         print("PyTorch is not installed here: no comparison (pip install torch).", file=sys.stderr)
-
-
-def fastest(contestants: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """The shortest time of each over rounds in which they take turns; the first, untimed turn compiles."""
-    best = dict.fromkeys(contestants, float("inf"))
-    for turn in range(rounds + 1):
-        for name, work in contestants.items():
-            began = time.perf_counter()
-            work()
-            if turn:
-                best[name] = min(best[name], time.perf_counter() - began)
-    return best
 
 
 def matrix_peak() -> Callable[[], object]:

@@ -1,30 +1,29 @@
 """One step of the reference run of Figure 4 against NumPy and PyTorch eager, and the three-number recursion.
 
-    python -m benchmarks.spatial_structure [--steps 2] [--rounds 20] [--recursion 1000000]
+    python -m benchmarks.spatial_structure [--steps 20] [--rounds 5] [--recursion 1000000]
 
 The reference run has 64 patches of dimension 32 and 8000 images: 65 MB of patches, which a plain step reads twice, once to
 project them on the value vector and once for its gradient. The lab reads them once, in blocks that stay in the
 cache. Times are per step, the fastest of several rounds that take turns, so that a busy machine slows all of them
-alike. NumPy and one lab step use one thread; PyTorch, which takes part if it is installed, is timed with one and with two.
-Then two steps of the lab run at once, one a core, as two workers of a sweep do: half of the slower one's time is what a
-step costs on both cores.
+alike. A line says how many cores it uses; the lab uses two as its pool does, with one run on each at a time, PyTorch (if it
+is installed) as it does by itself, with two threads for one run.
 """
 
 import argparse
-import multiprocessing
 import os
 import time
 from collections.abc import Callable
-from functools import partial
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
+CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 
+from benchmarks.timing import fastest, side_by_side  # noqa: E402
 from lemmata.descent import train  # noqa: E402
 from lemmata.studies.spatial_structure.network import activation, activation_slope, attention_scores  # noqa: E402
 from lemmata.studies.spatial_structure.trials import (  # noqa: E402
@@ -42,26 +41,31 @@ def main() -> None:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("--steps", type=int, default=2)
-    options.add_argument("--rounds", type=int, default=20)
+    options.add_argument("--steps", type=int, default=20)
+    options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--recursion", type=int, default=1_000_000)
     chosen = options.parse_args()
-    state = start()
+    state, steps = start(), chosen.steps
     contestants = {
-        "lab, one core": lab_steps(state),
-        "NumPy, one core": numpy_steps(state),
-        **torch_steps(state),
+        "lab, one core": lab_steps(state, steps),
+        "NumPy, one core": numpy_steps(state, steps),
+        **torch_steps(state, steps),
     }
-    times = fastest(contestants, chosen.steps, chosen.rounds)
+    if len(CORES) > 1:
+        contestants["lab, two cores"] = side_by_side(lab_run, steps, cores=CORES[:2])
+    times = {name: seconds / steps for name, seconds in fastest(contestants, chosen.rounds).items()}
+    if "lab, two cores" in times:
+        times["lab, two cores"] /= 2  # each of the two did the same number of steps
     for name, seconds in times.items():
-        print(
-            f"{name:26s} {1e3 * seconds:8.2f} ms a step   {seconds / times['lab, one core']:5.2f} x the lab"
-        )
-    both = two_workers(chosen.steps, chosen.rounds)
-    print(f"{'lab, two workers at once':26s} {1e3 * both:8.2f} ms a step of either")
-    eager = [seconds for name, seconds in times.items() if name.startswith("PyTorch")]
-    if eager:
-        print(f"PyTorch's best over the lab on both cores: {min(eager) / both:.2f}")
+        print(f"{name:26s} {1e3 * seconds:8.2f} ms a step")
+    print(
+        f"one core against NumPy:       {times['NumPy, one core'] / times['lab, one core']:.2f} times faster"
+    )
+    peers = {name: seconds for name, seconds in times.items() if name.startswith("PyTorch")}
+    if peers:
+        one, all_cores = times["lab, one core"], min(s for name, s in times.items() if name.startswith("lab"))
+        print(f"one core against one thread:  {peers['PyTorch eager, one thread'] / one:.2f} times faster")
+        print(f"all cores against its best:   {min(peers.values()) / all_cores:.2f} times faster")
     recursion(chosen.recursion)
 
 
@@ -69,41 +73,11 @@ def start() -> Realistic:
     return jax.jit(lambda trial, key: trial.start(key))(with_precision(TRIAL), random_key(TRIAL, 0))
 
 
-def fastest(contestants: dict[str, Callable[[int], object]], steps: int, rounds: int) -> dict[str, float]:
-    """Seconds a step of each: the fastest of the rounds, in which they take turns."""
-    times = dict.fromkeys(contestants, np.inf)
-    for advance in contestants.values():
-        advance(1)
-    for _ in range(rounds):
-        for name, advance in contestants.items():
-            began = time.perf_counter()
-            advance(steps)
-            times[name] = min(times[name], (time.perf_counter() - began) / steps)
-    return times
+def lab_run(steps: int) -> Callable[[], object]:
+    return lab_steps(start(), steps)
 
 
-def two_workers(steps: int, rounds: int) -> float:
-    """Seconds a step when two processes, each on its own core, step at the same time: half of the slower one's."""
-    context = multiprocessing.get_context("spawn")
-    ready, found = context.Barrier(2), context.SimpleQueue()
-    workers = [context.Process(target=_worker, args=(core, ready, found, steps, rounds)) for core in (0, 1)]
-    for worker in workers:
-        worker.start()
-    times = [found.get() for _ in workers]
-    for worker in workers:
-        worker.join()
-    return max(times) / 2
-
-
-def _worker(core: int, ready, found, steps: int, rounds: int) -> None:
-    os.sched_setaffinity(0, {core})
-    advance = lab_steps(start())
-    advance(1)
-    ready.wait()
-    found.put(fastest({"lab": advance}, steps, rounds)["lab"])
-
-
-def lab_steps(state: Realistic) -> Callable[[int], object]:
+def lab_steps(state: Realistic, steps: int) -> Callable[[], object]:
     """Steps as the lab takes them: a compiled loop over lanes, one lane wide."""
     trial = jax.tree.map(lambda leaf: leaf[None], with_precision(TRIAL))
     lanes = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], state)
@@ -113,7 +87,7 @@ def lab_steps(state: Realistic) -> Callable[[int], object]:
         body = jax.vmap(lambda one, s: one.step(s))
         return jax.lax.fori_loop(0, count, lambda _, s: body(trial, s), lanes).weights
 
-    return lambda steps: jax.block_until_ready(run(trial, lanes, steps))
+    return lambda: jax.block_until_ready(run(trial, lanes, steps))
 
 
 def _plain(state: Realistic) -> tuple[np.ndarray, ...]:
@@ -124,13 +98,13 @@ def _plain(state: Realistic) -> tuple[np.ndarray, ...]:
     return patches, labels, np.array(state.weights.logits), np.array(state.weights.value)
 
 
-def numpy_steps(state: Realistic) -> Callable[[int], object]:
+def numpy_steps(state: Realistic, steps: int) -> Callable[[], object]:
     """The same step with whole-sample matrix products."""
     patches, labels, logits, value = _plain(state)
     shape, rate, speed = TRIAL.shape, TRIAL.descent.learning_rate, TRIAL.descent.attention_rate
     flat, (samples, count, _) = patches.reshape(-1, patches.shape[-1]), patches.shape
 
-    def run(steps: int) -> None:
+    def run() -> None:
         A, v = logits.copy(), value.copy()
         for _ in range(steps):
             S = np.asarray(attention_scores(jnp.asarray(A)))
@@ -147,7 +121,7 @@ def numpy_steps(state: Realistic) -> Callable[[int], object]:
     return run
 
 
-def torch_steps(state: Realistic) -> dict[str, Callable[[int], object]]:
+def torch_steps(state: Realistic, steps: int) -> dict[str, Callable[[], object]]:
     """The network as one would write it in PyTorch, with automatic differentiation."""
     try:
         import torch
@@ -157,7 +131,7 @@ def torch_steps(state: Realistic) -> dict[str, Callable[[int], object]]:
     frozen = torch.eye(len(logits), dtype=torch.bool)
     nu, rate, speed = TRIAL.network.linear, TRIAL.descent.learning_rate, TRIAL.descent.attention_rate
 
-    def run(threads: int, steps: int) -> None:
+    def run(threads: int) -> None:
         torch.set_num_threads(threads)
         A, v = logits.clone().requires_grad_(), value.clone().requires_grad_()
         for _ in range(steps):
@@ -169,8 +143,8 @@ def torch_steps(state: Realistic) -> dict[str, Callable[[int], object]]:
                 v -= rate * by_value
 
     return {
-        "PyTorch eager, one thread": partial(run, 1),
-        "PyTorch eager, two threads": partial(run, 2),
+        "PyTorch eager, one thread": lambda: run(1),
+        "PyTorch eager, two threads": lambda: run(2),
     }
 
 
