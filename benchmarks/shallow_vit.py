@@ -17,15 +17,15 @@ from collections.abc import Callable
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-if CORES:
-    os.sched_setaffinity(0, CORES[:1])  # before JAX starts its threads
+
+from benchmarks.timing import CORES, fastest, pin, side_by_side
+
+pin(1)
 
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 
-from benchmarks.timing import fastest, side_by_side  # noqa: E402
 from lemmata.descent import hinge_loss  # noqa: E402
 from lemmata.studies.shallow_vit.data import TokenData  # noqa: E402
 from lemmata.studies.shallow_vit.network import Network  # noqa: E402
@@ -188,12 +188,10 @@ def torch_steps(states, steps: int) -> dict[str, Callable[[], object]]:
 
     def on(threads: int) -> Callable[[], object]:
         def timed() -> None:
-            if CORES:
-                os.sched_setaffinity(0, CORES[:threads])
+            pin(threads)
             torch.set_num_threads(threads)
             work()
-            if CORES:
-                os.sched_setaffinity(0, CORES[:1])
+            pin(1)
 
         return timed
 

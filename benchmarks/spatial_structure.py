@@ -17,13 +17,15 @@ from collections.abc import Callable
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
-CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+from benchmarks.timing import CORES, fastest, pin, side_by_side  # noqa: E402
+
+pin(1)
 
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 
-from benchmarks.timing import fastest, side_by_side  # noqa: E402
 from lemmata.descent import train  # noqa: E402
 from lemmata.studies.spatial_structure.network import activation, activation_slope, attention_scores  # noqa: E402
 from lemmata.studies.spatial_structure.trials import (  # noqa: E402
@@ -132,6 +134,7 @@ def torch_steps(state: Realistic, steps: int) -> dict[str, Callable[[], object]]
     nu, rate, speed = TRIAL.network.linear, TRIAL.descent.learning_rate, TRIAL.descent.attention_rate
 
     def run(threads: int) -> None:
+        pin(threads)
         torch.set_num_threads(threads)
         A, v = logits.clone().requires_grad_(), value.clone().requires_grad_()
         for _ in range(steps):
@@ -141,6 +144,7 @@ def torch_steps(state: Realistic, steps: int) -> dict[str, Callable[[], object]]
             with torch.no_grad():
                 A -= rate * speed * by_logits.masked_fill(frozen, 0)
                 v -= rate * by_value
+        pin(1)
 
     return {
         "PyTorch eager, one thread": lambda: run(1),
