@@ -4,17 +4,18 @@
 
 The reference run has 64 patches of dimension 32 and 8000 images: 65 MB of patches, which a plain step reads twice, once to
 project them on the value vector and once for its gradient. The lab reads them once, in blocks that stay in the
-cache. Times are per step, the fastest of several rounds that take turns, so that a busy machine slows all of them
-alike. NumPy and one lab step use one thread; PyTorch, which takes part if it is installed, is timed with one and with two.
-Then two steps of the lab run at once, one a core, as two workers of a sweep do: half of the slower one's time is what a
-step costs on both cores.
+cache. Every contestant has processes of its own, pinned to its cores before XLA starts, as the lab's workers are; times are
+per step, the fastest of several rounds. NumPy has one core; PyTorch (which takes part if it is installed) one thread on
+one core and two on two; the lab one worker, and two at once on a core each, as in a sweep: half of the slower one's time
+is then what a step costs on both cores.
 """
 
 import argparse
 import multiprocessing
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
@@ -46,61 +47,51 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=20)
     options.add_argument("--recursion", type=int, default=1_000_000)
     chosen = options.parse_args()
-    state = start()
-    contestants = {
-        "lab, one core": lab_steps(state),
-        "NumPy, one core": numpy_steps(state),
-        **torch_steps(state),
-    }
-    times = fastest(contestants, chosen.steps, chosen.rounds)
-    for name, seconds in times.items():
+    times = {}
+    for name, (stepper, cores) in CONTESTANTS.items():
+        try:
+            times[name] = fastest(stepper, cores, chosen.steps, chosen.rounds)
+        except ModuleNotFoundError as missing:
+            print(f"{name:26s} {missing}")
+            continue
         print(
-            f"{name:26s} {1e3 * seconds:8.2f} ms a step   {seconds / times['lab, one core']:5.2f} x the lab"
+            f"{name:26s} {1e3 * times[name]:8.2f} ms a step   {times[name] / times['lab, one core']:5.2f} x the lab"
         )
-    both = two_workers(chosen.steps, chosen.rounds)
-    print(f"{'lab, two workers at once':26s} {1e3 * both:8.2f} ms a step of either")
     eager = [seconds for name, seconds in times.items() if name.startswith("PyTorch")]
     if eager:
-        print(f"PyTorch's best over the lab on both cores: {min(eager) / both:.2f}")
+        print(f"PyTorch's best over the lab on both cores: {min(eager) / times['lab, two workers']:.2f}")
     recursion(chosen.recursion)
 
 
-def start() -> Realistic:
-    return jax.jit(lambda trial, key: trial.start(key))(with_precision(TRIAL), random_key(TRIAL, 0))
-
-
-def fastest(contestants: dict[str, Callable[[int], object]], steps: int, rounds: int) -> dict[str, float]:
-    """Seconds a step of each: the fastest of the rounds, in which they take turns."""
-    times = dict.fromkeys(contestants, np.inf)
-    for advance in contestants.values():
-        advance(1)
-    for _ in range(rounds):
-        for name, advance in contestants.items():
-            began = time.perf_counter()
-            advance(steps)
-            times[name] = min(times[name], (time.perf_counter() - began) / steps)
-    return times
-
-
-def two_workers(steps: int, rounds: int) -> float:
-    """Seconds a step when two processes, each on its own core, step at the same time: half of the slower one's."""
+def fastest(
+    stepper: Callable[[Realistic], Callable], cores: Sequence[set[int]], steps: int, rounds: int
+) -> float:
+    """Seconds a step on all these cores: one process for each set of them, all at once, and the slowest one's fastest
+    round over the number of processes."""
     context = multiprocessing.get_context("spawn")
-    ready, found = context.Barrier(2), context.SimpleQueue()
-    workers = [context.Process(target=_worker, args=(core, ready, found, steps, rounds)) for core in (0, 1)]
-    for worker in workers:
-        worker.start()
-    times = [found.get() for _ in workers]
-    for worker in workers:
-        worker.join()
-    return max(times) / 2
+    ready = context.Barrier(len(cores))
+    with ProcessPoolExecutor(len(cores), context, _share, (ready,)) as pool:
+        runs = [pool.submit(_worker, stepper, own, steps, rounds) for own in cores]
+        return max(run.result() for run in runs) / len(cores)
 
 
-def _worker(core: int, ready, found, steps: int, rounds: int) -> None:
-    os.sched_setaffinity(0, {core})
-    advance = lab_steps(start())
+def _share(ready) -> None:
+    global _ready
+    _ready = ready
+
+
+def _worker(stepper: Callable[[Realistic], Callable], cores: set[int], steps: int, rounds: int) -> float:
+    os.sched_setaffinity(0, cores)
+    start = jax.jit(lambda trial, key: trial.start(key))
+    advance = stepper(start(with_precision(TRIAL), random_key(TRIAL, 0)))
     advance(1)
-    ready.wait()
-    found.put(fastest({"lab": advance}, steps, rounds)["lab"])
+    _ready.wait()
+    times = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        advance(steps)
+        times.append((time.perf_counter() - began) / steps)
+    return min(times)
 
 
 def lab_steps(state: Realistic) -> Callable[[int], object]:
@@ -147,18 +138,16 @@ def numpy_steps(state: Realistic) -> Callable[[int], object]:
     return run
 
 
-def torch_steps(state: Realistic) -> dict[str, Callable[[int], object]]:
+def torch_steps(threads: int, state: Realistic) -> Callable[[int], object]:
     """The network as one would write it in PyTorch, with automatic differentiation."""
-    try:
-        import torch
-    except ImportError:
-        return {}
+    import torch
+
+    torch.set_num_threads(threads)
     patches, labels, logits, value = (torch.tensor(a) for a in _plain(state))
     frozen = torch.eye(len(logits), dtype=torch.bool)
     nu, rate, speed = TRIAL.network.linear, TRIAL.descent.learning_rate, TRIAL.descent.attention_rate
 
-    def run(threads: int, steps: int) -> None:
-        torch.set_num_threads(threads)
+    def run(steps: int) -> None:
         A, v = logits.clone().requires_grad_(), value.clone().requires_grad_()
         for _ in range(steps):
             z = len(A) * (patches @ v) @ torch.softmax(A, 1).T
@@ -168,10 +157,16 @@ def torch_steps(state: Realistic) -> dict[str, Callable[[int], object]]:
                 A -= rate * speed * by_logits.masked_fill(frozen, 0)
                 v -= rate * by_value
 
-    return {
-        "PyTorch eager, one thread": partial(run, 1),
-        "PyTorch eager, two threads": partial(run, 2),
-    }
+    return run
+
+
+CONTESTANTS = {
+    "lab, one core": (lab_steps, [{0}]),
+    "lab, two workers": (lab_steps, [{0}, {1}]),
+    "NumPy, one core": (numpy_steps, [{0}]),
+    "PyTorch eager, one thread": (partial(torch_steps, 1), [{0}]),
+    "PyTorch eager, two threads": (partial(torch_steps, 2), [{0, 1}]),
+}
 
 
 def recursion(steps: int) -> None:
