@@ -186,9 +186,9 @@ def test_self_attention_without_patches_in_its_scores_would_be_trainable_encodin
     encoded = net.Encoded(jax.random.normal(KEY, (6, 12)), weights.value)
     small, large = (s * images.patches for s in (1e-9, 1.0))
     ours, theirs = (f(encoded, small, SHAPE) for f in (net.self_attention_output, net.encoded_output))
-    assert jnp.allclose(ours, theirs, rtol=1e-6)
+    assert jnp.allclose(ours, theirs, rtol=1e-6, atol=0)
     ours, theirs = (f(encoded, large, SHAPE) for f in (net.self_attention_output, net.encoded_output))
-    assert not jnp.allclose(ours, theirs, rtol=1e-2)
+    assert not jnp.allclose(ours, theirs, rtol=1e-2, atol=0)
 
 
 def test_linear_model_sums_over_patches():

@@ -229,7 +229,7 @@ def test_first_event_comes_when_the_corrected_time_says():
 
 CI = RealisticDescent(
     data=Structured(patches=36, spurious_rate=0.3, dimension=16),
-    descent=SlowAttention(2e-4, 1e4, steps=2500, logs=6),
+    descent=SlowAttention(2e-4, 1e4, steps=2000, logs=5),
     samples=2000,
     test_samples=4000,
 )
