@@ -133,7 +133,7 @@ def test_full_population_descent_keeps_the_symmetry_up_to_the_noise_of_its_draws
             data=POPULATION.data,
             network=POPULATION.network,
             descent=POPULATION.descent,
-            draws=20_000,
+            draws=400_000,  # as many as the population run sees: fewer would be the larger noise
             test_draws=10,
         ),
         seed=100,
