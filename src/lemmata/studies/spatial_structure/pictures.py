@@ -11,15 +11,10 @@ from lemmata.draw.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, can
 from lemmata.measure.compare import Verdict
 from lemmata.studies.spatial_structure import theory
 from lemmata.studies.spatial_structure.data import grid_of
+from lemmata.studies.spatial_structure.measures import facts, phase_end, phase_gain, second_event
 
 Verdicts = list[Verdict]
 COLOURS = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY, BLACK, "#8c8c8c")
-
-
-def facts(results: xr.Dataset) -> tuple[int, int, float]:
-    """`D, C, q` of the template."""
-    fields = settings(results)
-    return fields["data.patches"], fields["data.group_size"], fields["data.spurious_rate"]
 
 
 def partitions(results: xr.Dataset, verdicts: Verdicts) -> Figure:
@@ -273,8 +268,6 @@ def frozen(results: xr.Dataset, verdicts: Verdicts) -> Figure:
 
 
 def linear_phase(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    from lemmata.studies.spatial_structure.claims import phase_end, phase_gain
-
     figure, panels = canvas(3, width=4.2)
     fields = settings(results)
     D, C, q = facts(results)
@@ -438,8 +431,6 @@ def transfer_learners(results: xr.Dataset, verdicts: Verdicts) -> Figure:
 
 
 def sizes(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    from lemmata.studies.spatial_structure.claims import second_event
-
     figure, panels = canvas(2, width=5.0)
     names = [str(v) for v in results.variation.values]
     times, error = second_event(results), results.test_error
