@@ -1,9 +1,8 @@
-"""The one compiled training loop, and the parts of a training that studies share: losses, optimisers, batches.
-
-The loop advances many runs of one structure together, in *lanes*, by blocks of steps; runs that have stopped give their
-lane to a waiting run between blocks, so that they do not keep costing. Studies never write a training loop.
+"""How a training goes: one description of a descent (loss, batches, step sizes, stop rule), and the kind of trial in which a
+study only says what is drawn, what is minimised and what to look at.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
@@ -15,37 +14,55 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from lemmata.errors import require
-from lemmata.trial import Descending, Key, Record, State, fixed, random_key, with_precision
+from lemmata.trial import Descending, Key, fixed
 
-RUNNING, CONVERGED, CAPPED, DIVERGED, FAILED = range(5)
-STATUS = ("running", "converged", "capped", "diverged", "failed")
+Loss = Literal["logistic", "hinge", "squared", "cross-entropy", "linear"]
 
 
 class Descent(eqx.Module):
-    """How a training goes: method, step size, batch, stop rule, and what is looked at on the way.
+    """How a training goes: loss, method, step size, batches, stop rule, and what is looked at on the way.
 
-    Full batch when `batch` is None. The run stops at the first step with training loss at most `target_loss`.
+    Batches: `full`; `epochs` (each walks once through a fresh random order); `single-pass` (every sample once, then the end);
+    `with-replacement`; `fresh` (new samples at every step). `attention_rate` multiplies the step size of the group of
+    parameters that a study calls its attention. Stop rules: `target` (the loss at the iterate is at most `target_loss`; with
+    batches it is the loss of the next batch), `fitted` (every training sample has loss 0: hinge), `cap` (only at `steps`).
+    Logged: `logs` steps, evenly spaced or in the logarithm, or exactly those named by `log_at`.
     """
 
     learning_rate: float = 0.1
     target_loss: float = 0.01
     momentum: float = 0.9
+    attention_rate: float = 1.0
     method: Literal["gd", "momentum", "adam"] = fixed(default="gd")
-    batch: int | None = fixed(default=None)
+    loss: Loss = fixed(default="logistic")
+    batches: Literal["full", "epochs", "single-pass", "with-replacement", "fresh"] = fixed(default="full")
+    batch: int = fixed(default=1)
+    stop: Literal["target", "fitted", "cap"] = fixed(default="target")
     steps: int = fixed(default=20_000)
     logs: int = fixed(default=40)
+    spacing: Literal["log", "even"] = fixed(default="log")
+    log_at: tuple[int, ...] = fixed(default=())
 
     def __check_init__(self):
         require(self.learning_rate > 0, f"the learning rate must be positive, not {self.learning_rate}.")
+        require(self.attention_rate >= 0, f"the attention rate must not be negative, not {self.attention_rate}.")
+        require(self.target_loss >= 0, f"the target loss must not be negative, not {self.target_loss}.")
         require(self.steps > 0, f"a training needs at least one step, not {self.steps}.")
-        require(
-            self.batch is None or self.batch > 0,
-            f"the batch must hold at least one sample, not {self.batch}.",
-        )
+        require(self.batch > 0, f"a batch must hold at least one sample, not {self.batch}.")
+        require(self.logs > 1, f"at least two steps must be logged, not {self.logs}.")
+        ordered = all(a < b for a, b in zip(self.log_at, self.log_at[1:], strict=False))
+        inside = not self.log_at or (self.log_at[0] >= 0 and self.log_at[-1] <= self.steps)
+        require(ordered and inside, f"log_at takes increasing steps from 0 to {self.steps}, not {self.log_at}.")
 
     @property
     def log_steps(self) -> tuple[int, ...]:
-        return log_spaced(self.steps, self.logs)
+        return self.log_steps_to(self.steps)
+
+    def log_steps_to(self, last: int) -> tuple[int, ...]:
+        """The logged steps of a training that ends at `last`."""
+        if self.log_at:
+            return tuple(sorted({0, *self.log_at}))
+        return log_spaced(last, self.logs) if self.spacing == "log" else evenly_spaced(last, self.logs)
 
     @property
     def optimiser(self) -> optax.GradientTransformation:
@@ -65,7 +82,7 @@ class Trained(Descending):
 
     @property
     def log_steps(self) -> tuple[int, ...]:
-        return self.descent.log_steps
+        return self.descent.log_steps_to(self.steps)
 
 
 def log_spaced(last: int, count: int) -> tuple[int, ...]:
@@ -78,7 +95,40 @@ def log_spaced(last: int, count: int) -> tuple[int, ...]:
     return (0, *map(int, grid))
 
 
-# Gradient descent on parameters ----------------------------------------------------------------------------------------
+def evenly_spaced(last: int, count: int) -> tuple[int, ...]:
+    """Whole numbers from 0 to `last`, about `count` of them, evenly spaced.
+
+    >>> evenly_spaced(100, 5)
+    (0, 25, 50, 75, 100)
+    """
+    return tuple(sorted({round(k * last / (count - 1)) for k in range(count)}))
+
+
+# Losses ----------------------------------------------------------------------------------------------------------------
+
+
+def logistic_loss(margin: Float[Array, "..."]) -> Float[Array, "..."]:
+    """`log(1 + exp(-z))` of the margin `z = y f(x)`."""
+    return jax.nn.softplus(-margin)
+
+
+def hinge_loss(margin: Float[Array, "..."]) -> Float[Array, "..."]:
+    """`max(0, 1 - z)` of the margin `z = y f(x)`."""
+    return jax.nn.relu(1 - margin)
+
+
+def loss_of(loss: Loss, output: Float[Array, "*batch"], target: Array) -> Float[Array, "*batch"]:
+    """The loss of a prediction: `target` is the label (+1, -1) for logistic, hinge and linear, the value for squared, and for
+    cross-entropy the index of the class, the outputs then having the classes as last dimension."""
+    if loss == "squared":
+        return 0.5 * (output - target) ** 2
+    if loss == "cross-entropy":
+        return optax.softmax_cross_entropy_with_integer_labels(output, target)
+    margin = output * target
+    return {"logistic": logistic_loss, "hinge": hinge_loss, "linear": lambda z: -z}[loss](margin)
+
+
+# Gradient steps --------------------------------------------------------------------------------------------------------
 
 
 class Fit(NamedTuple):
@@ -92,164 +142,197 @@ class Fit(NamedTuple):
     step: Int[Array, ""]
 
 
-def begin(descent: Descent, objective: Callable[..., Array], params: PyTree, *batch: PyTree) -> Fit:
-    """The state before the first step; `objective(params, *batch)` is the training loss."""
-    loss, grads = jax.value_and_grad(objective)(params, *batch)
+Slope = Callable[..., tuple[Float[Array, ""], PyTree]]
+"""`slope(params, *batch)`: loss and gradient."""
+
+
+def begin(descent: Descent, slope: Slope, params: PyTree, *batch: PyTree) -> Fit:
+    """The state before the first step."""
+    loss, grads = slope(params, *batch)
     return Fit(params, descent.optimiser.init(params), loss, grads, jnp.zeros((), jnp.int32))
 
 
-def advance(descent: Descent, objective: Callable[..., Array], fit: Fit, *batch: PyTree) -> Fit:
-    """One optimiser step, then loss and gradient (on the given batch) at the new parameters."""
+def advance(descent: Descent, slope: Slope, fit: Fit, *batch: PyTree, rates: PyTree = 1.0) -> Fit:
+    """One optimiser step, then loss and gradient (on the given batch) at the new parameters.
+
+    `rates` (a tree prefix of the parameters) multiplies the step size of groups of them.
+    """
     updates, memory = descent.optimiser.update(fit.grads, fit.memory, fit.params)
-    params = optax.apply_updates(fit.params, updates)
-    loss, grads = jax.value_and_grad(objective)(params, *batch)
+    updates = jax.tree.map(lambda rate, part: jax.tree.map(lambda u: rate * u, part), rates, updates)
+    params = jax.tree.map(lambda p, u: (p + u).astype(p.dtype), fit.params, updates)
+    loss, grads = slope(params, *batch)
     return Fit(params, memory, loss, grads, fit.step + 1)
 
 
-def batch_at(key: Key, step: Int[Array, ""], samples: int, size: int) -> Int[Array, " size"]:
-    """The samples of the mini-batch at a step: each epoch walks once through a fresh random order.
+def batch_at(
+    descent: Descent, key: Key, step: Int[Array, ""], samples: int, size: int
+) -> Int[Array, " size"]:
+    """The samples of the mini-batch at a step.
 
-    Samples that do not fill a last batch wait for another epoch.
+    In epochs and single passes each epoch walks once through a fresh random order; samples that do not fill a last batch wait
+    for another epoch.
     """
+    if descent.batches == "with-replacement":
+        return jax.random.randint(jax.random.fold_in(key, step), (size,), 0, samples)
     per_epoch = samples // size
     order = jax.random.permutation(jax.random.fold_in(key, step // per_epoch), samples)
     return jax.lax.dynamic_slice(order, ((step % per_epoch) * size,), (size,))
 
 
-def logistic_loss(margin: Float[Array, "..."]) -> Float[Array, "..."]:
-    """`log(1 + exp(-z))` of the margin `z = y f(x)`."""
-    return jax.nn.softplus(-margin)
+def first_violation(
+    satisfied: Callable[[Array], Array], samples: int, suspect: Int[Array, ""]
+) -> tuple[Int[Array, ""], Bool[Array, ""]]:
+    """The next sample that is not satisfied, and whether there is none.
 
-
-def hinge_loss(margin: Float[Array, "..."]) -> Float[Array, "..."]:
-    """`max(0, 1 - z)` of the margin `z = y f(x)`."""
-    return jax.nn.relu(1 - margin)
-
-
-# The loop --------------------------------------------------------------------------------------------------------------
-
-
-class Lanes(NamedTuple):
-    """Runs that advance together; every array has the lane as its first dimension.
-
-    `curves[name][lane, log]` is filled as the run passes its logged steps and is NaN after it has stopped.
+    Looking first at the sample that was last found guilty makes this cheap while the training is under way.
     """
 
-    trial: Descending
-    state: State
-    step: Int[Array, " lane"]
-    status: Int[Array, " lane"]
-    curves: dict[str, Array]
+    def going(at: tuple[Array, Array]) -> Array:
+        return (at[1] < samples) & satisfied(at[0])
+
+    def on(at: tuple[Array, Array]) -> tuple[Array, Array]:
+        return (at[0] + 1) % samples, at[1] + 1
+
+    found, seen = jax.lax.while_loop(going, on, (suspect, jnp.zeros_like(suspect)))
+    return found, seen == samples
 
 
-@jax.jit
-def fill(trial: Descending, key: Key, lanes: Lanes | None, where: Bool[Array, " lane"]) -> Lanes:
-    """Start fresh runs in the marked lanes, one after another. All arguments carry the lane as first dimension."""
-
-    def fresh(one: Descending, one_key: Key) -> Lanes:
-        state = one.start(one_key)
-        seen = one.watch(state)
-        logs = len(one.log_steps)
-        curves = {
-            name: jnp.full((logs, *v.shape), jnp.nan, _inexact(v)).at[0].set(v) for name, v in seen.items()
-        }
-        return Lanes(
-            one, state, jnp.zeros((), jnp.int32), _status(one, state, jnp.zeros((), jnp.int32)), curves
-        )
-
-    if lanes is None:
-        return jax.lax.map(lambda lane: fresh(*lane), (trial, key))
-    return jax.lax.map(
-        lambda lane: jax.lax.cond(lane[3], fresh, lambda *_: lane[2], *lane[:2]), (trial, key, lanes, where)
-    )
+# Learners --------------------------------------------------------------------------------------------------------------
 
 
-@jax.jit
-def run_block(lanes: Lanes, most: Int[Array, ""], spare: Int[Array, ""]) -> Lanes:
-    """Advance all running lanes by up to `most` steps, until no more than `spare` of them are still running."""
-    example = jax.tree.map(lambda leaf: leaf[0], lanes.trial)
-    log_steps = jnp.asarray(example.log_steps)
-    width = lanes.step.shape[0]
+class Draw(NamedTuple):
+    """What a learner starts with: initial parameters, training samples (leading dimension: the sample; None where every step
+    draws fresh ones), and the world they come from (patterns, a teacher, a graph), which training does not change."""
 
-    def going(carry: tuple[Array, Lanes]) -> Array:
-        count, now = carry
-        return (count < most) & (jnp.sum(now.status == RUNNING) > spare)
-
-    def body(carry: tuple[Array, Lanes]) -> tuple[Array, Lanes]:
-        count, now = carry
-        running = now.status == RUNNING
-        state = jax.vmap(lambda one, s: one.step(s))(now.trial, now.state)
-        if width > 1:
-            state = _select(running, state, now.state)
-        step = now.step + running.astype(now.step.dtype)
-        status = jnp.where(running, jax.vmap(_status)(now.trial, state, step), now.status)
-        log = jnp.searchsorted(log_steps, step)
-        due = running & (log_steps[jnp.minimum(log, len(log_steps) - 1)] == step)
-        curves = jax.lax.cond(
-            jnp.any(due), lambda: _write(now.trial, state, now.curves, log, due), lambda: now.curves
-        )
-        return count + 1, Lanes(now.trial, state, step, status, curves)
-
-    return jax.lax.while_loop(going, body, (jnp.zeros_like(most), lanes))[1]
+    params: PyTree
+    data: PyTree
+    world: PyTree = None
 
 
-@jax.jit
-def read(lanes: Lanes, where: Bool[Array, " lane"]) -> Record:
-    """The records of the marked lanes as they stand; zeros for the others."""
+class Learning(NamedTuple):
+    """The state of a learner. `fit` holds parameters, loss and gradient; `key` makes batches and every random choice on the
+    way; `suspect` is the sample to look at first for the stop rule `fitted`, `done` whether all samples are."""
 
-    def kept(lane: tuple[Descending, State, Array]) -> Record:
-        trial, state, wanted = lane
-        shapes = jax.eval_shape(lambda: trial.record(state))
-        nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
-        return jax.lax.cond(wanted, lambda: trial.record(state), lambda: nothing)
+    fit: Fit
+    data: PyTree
+    world: PyTree
+    key: Array
+    suspect: Int[Array, ""]
+    done: Bool[Array, ""]
 
-    return jax.lax.map(kept, (lanes.trial, lanes.state, where))
+    @property
+    def params(self) -> PyTree:
+        return self.fit.params
+
+    @property
+    def step(self) -> Int[Array, ""]:
+        return self.fit.step
 
 
-def train(trial: Descending, seed: int = 0, key: Key | None = None) -> dict[str, np.ndarray]:
-    """Run one trial to its end, here and now, and return its record: for trying things, and for training in phases.
+class Learner(Trained):
+    """Parameters trained by gradient steps on a loss. A study gives the draw, the objective, and what to watch and record;
+    how batches are made, steps taken and ends found is the descent's.
 
-    Without a key the run is the cell `(trial, seed)` and gives what a sweep would store for it.
+    With batches `fresh` the study also gives `fresh`; with the stop rule `fitted`, `sample_loss`; `slope` where it has the
+    derivatives in one pass; `rates` where groups of parameters have step sizes of their own.
     """
-    one = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], with_precision(trial))
-    keys = (random_key(trial, seed) if key is None else key)[None]
-    lanes = fill(one, keys, None, jnp.ones(1, bool))
-    lanes = run_block(lanes, jnp.asarray(trial.steps, jnp.int32), jnp.asarray(0, jnp.int32))
-    return {name: values[0] for name, values in lane_records(lanes, jnp.ones(1, bool)).items()}
+
+    @abstractmethod
+    def draw(self, key: Key) -> Draw:
+        """Initial parameters, training samples and their world."""
+
+    @abstractmethod
+    def objective(self, params: PyTree, batch: PyTree, world: PyTree, key: Key) -> Float[Array, ""]:
+        """The mean loss over a batch; `key` is this step's own, for what is random in it (dropout, sampled nodes)."""
+
+    def slope(
+        self, params: PyTree, batch: PyTree, world: PyTree, key: Key
+    ) -> tuple[Float[Array, ""], PyTree]:
+        """Loss and gradient; by automatic differentiation unless a study has them in one pass."""
+        return jax.value_and_grad(self.objective)(params, batch, world, key)
+
+    def fresh(self, key: Key, world: PyTree, count: int) -> PyTree:
+        """New samples (batches `fresh`)."""
+        raise NotImplementedError(f"{type(self).__name__} draws no fresh samples.")
+
+    def sample_loss(self, params: PyTree, sample: PyTree, world: PyTree) -> Float[Array, ""]:
+        """The loss of one training sample (stop rule `fitted`)."""
+        raise NotImplementedError(f"{type(self).__name__} does not look at single samples.")
+
+    def rates(self, params: PyTree) -> PyTree:
+        """What multiplies the step size of each group of parameters (a tree prefix)."""
+        return 1.0
+
+    @property
+    def samples(self) -> int:
+        """The number of training samples; needed with batches other than `full` and `fresh`, and with the stop `fitted`."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how many training samples it has.")
+
+    @property
+    def batch_size(self) -> int:
+        fresh = self.descent.batches == "fresh"
+        return self.descent.batch if fresh else min(self.descent.batch, self.samples)
+
+    @property
+    def steps(self) -> int:
+        if self.descent.batches == "single-pass":
+            return max(1, self.samples // self.batch_size)
+        return self.descent.steps
+
+    def start(self, key: Key) -> Learning:
+        return self.start_from(key)
+
+    def start_from(self, key: Key, data: PyTree = None, weights: PyTree = None) -> Learning:
+        drawn_key, way = jax.random.split(key)
+        drawn = self.draw(drawn_key)
+        params = drawn.params if weights is None else weights
+        samples = drawn.data if data is None else data
+        zero = jnp.zeros((), jnp.int32)
+        batch = self.batch(way, zero, samples, drawn.world)
+        fit = begin(self.descent, self.slope, params, batch, drawn.world, _step_key(way, zero))
+        begun = Learning(fit, samples, drawn.world, jax.random.key_data(way), zero, jnp.asarray(False))
+        return self._looked(begun)
+
+    def step(self, state: Learning) -> Learning:
+        way, world = jax.random.wrap_key_data(state.key), state.world
+        coming = state.step + 1
+        batch = self.batch(way, coming, state.data, world)
+        rates = self.rates(state.params)
+        fit = advance(
+            self.descent, self.slope, state.fit, batch, world, _step_key(way, coming), rates=rates
+        )
+        return self._looked(state._replace(fit=fit))
+
+    def batch(self, way: Key, step: Int[Array, ""], data: PyTree, world: PyTree) -> PyTree:
+        """The samples that a step sees."""
+        descent = self.descent
+        if descent.batches == "full":
+            return data
+        if descent.batches == "fresh":
+            return self.fresh(jax.random.fold_in(way, step), world, self.batch_size)
+        chosen = batch_at(descent, way, step, self.samples, self.batch_size)
+        return jax.tree.map(lambda part: part[chosen], data)
+
+    def loss(self, state: Learning) -> Float[Array, ""]:
+        return state.fit.loss
+
+    def finished(self, state: Learning) -> Bool[Array, ""]:
+        if self.descent.stop == "target":
+            return state.fit.loss <= self.descent.target_loss
+        return state.done
+
+    def _looked(self, state: Learning) -> Learning:
+        if self.descent.stop != "fitted":
+            return state
+
+        def satisfied(index: Array) -> Array:
+            sample = jax.tree.map(lambda part: part[index], state.data)
+            return self.sample_loss(state.params, sample, state.world) <= 0
+
+        suspect, done = first_violation(satisfied, self.samples, state.suspect)
+        return state._replace(suspect=suspect, done=done)
 
 
-def lane_records(lanes: Lanes, where: Bool[Array, " lane"]) -> dict[str, np.ndarray]:
-    """Everything the lab stores of the marked lanes: the trial's own record, its curves (`loss` watched becomes
-    `loss_curve`), how (`status`) and when (`steps`) it stopped."""
-    curves = {f"{name}_curve": value for name, value in lanes.curves.items()}
-    kept = {**read(lanes, where), **curves, "steps": lanes.step, "status": lanes.status}
-    return {name: np.asarray(value) for name, value in kept.items()}
-
-
-def _status(trial: Descending, state: State, step: Array) -> Array:
-    stopped = jnp.where(trial.finished(state), CONVERGED, jnp.where(step >= trial.steps, CAPPED, RUNNING))
-    return jnp.where(jnp.isfinite(trial.loss(state)), stopped, DIVERGED).astype(jnp.int32)
-
-
-def _write(
-    trial: Descending, state: State, curves: dict[str, Array], log: Array, due: Array
-) -> dict[str, Array]:
-    seen = jax.vmap(lambda one, s: one.watch(s))(trial, state)
-
-    def put(curve: Array, value: Array) -> Array:
-        lane = jnp.arange(due.shape[0])
-        index = jnp.where(due, log, curve.shape[1])  # out of range: dropped
-        return curve.at[lane, index].set(value.astype(curve.dtype), mode="drop")
-
-    return {name: put(curves[name], value) for name, value in seen.items()}
-
-
-def _select(where: Bool[Array, " lane"], new: PyTree, old: PyTree) -> PyTree:
-    def choose(a: Array, b: Array) -> Array:
-        return jnp.where(where.reshape(where.shape + (1,) * (a.ndim - 1)), a, b)
-
-    return jax.tree.map(choose, new, old)
-
-
-def _inexact(value: Array) -> jnp.dtype:
-    return value.dtype if jnp.issubdtype(value.dtype, jnp.inexact) else jnp.dtype(jnp.float32)
+def _step_key(way: Key, step: Int[Array, ""]) -> Key:
+    """The key of a step's own random choices, apart from the one that makes its batch."""
+    return jax.random.fold_in(jax.random.fold_in(way, step), 1)

@@ -9,11 +9,12 @@ import dataclasses
 import functools
 import hashlib
 import json
+import math
 import types
 import typing
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -21,8 +22,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PyTree
 
 from lemmata.errors import BadInput, unknown
-
-jax.config.update("jax_enable_x64", True)  # precision is chosen per trial, never by a global switch
+from lemmata.guard import double
 
 Key = Array
 State = PyTree
@@ -36,6 +36,9 @@ fixed = functools.partial(eqx.field, static=True)
 class Trial(eqx.Module):
     """One cell's worth of work. Concrete kinds: `Descending` (stepped by the lab) and `Computed` (a plain function)."""
 
+    name: ClassVar[str] = ""
+    """`study-id/word`: what the trial is called in identities, so that moving its code never changes its draws."""
+
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Names of the dimensions of every recorded array that is not a scalar (without `step`, which the lab adds)."""
 
@@ -43,11 +46,22 @@ class Trial(eqx.Module):
     """Fields (dotted paths, or the name of a part) that leave the random key alone: cells that differ only there see
     the same data and the same initial weights, so that arms can be compared in pairs."""
 
-    together: ClassVar[bool] = True
+    lockstep: ClassVar[bool] = True
     """Whether runs gain from advancing in lockstep; not those whose own arrays fill the cache of a core."""
 
     revision: ClassVar[int] = 1
     """Raised when the meaning of the trial changes, so that old records are not taken for new ones."""
+
+
+class Tracks(NamedTuple):
+    """What is followed at every step, by name, and kept as one number (or array) a run.
+
+    `first`: the step at which a flag was first true (-1: never). `largest`: the largest value. `total`: the sum over steps.
+    """
+
+    first: Mapping[str, Array] = {}
+    largest: Mapping[str, Array] = {}
+    total: Mapping[str, Array] = {}
 
 
 class Descending(Trial):
@@ -92,6 +106,14 @@ class Descending(Trial):
     @abstractmethod
     def record(self, state: State) -> Record:
         """What one wants to keep of the last state: scalars and maps."""
+
+    def track(self, state: State) -> Tracks:
+        """What to follow at every step; recorded under the same names."""
+        return Tracks()
+
+    def start_from(self, key: Key, data: PyTree = None, weights: PyTree = None) -> State:
+        """As `start`, with one's own data or initial weights in place of the drawn ones: the door for other people's."""
+        raise BadInput(f"{type(self).__name__} takes no data or weights of one's own.")
 
 
 class Computed(Trial):
@@ -159,7 +181,7 @@ def fitted(value: Any, owner: Any, name: str) -> Any:
     hint = typing.get_type_hints(type(owner), include_extras=False)[name]
     try:
         return _fit(value, hint)
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, OverflowError):
         options = typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
         said = (
             " or ".join(map(str, options))
@@ -200,7 +222,7 @@ def _fit(value: Any, hint: Any) -> Any:
             raise ValueError
         return int(value) if isinstance(value, int) else int(number)
     if hint is float:
-        if isinstance(value, bool):
+        if isinstance(value, bool) or not math.isfinite(float(value)):
             raise ValueError
         return float(value)
     if origin is tuple:
@@ -216,10 +238,25 @@ def _fit(value: Any, hint: Any) -> Any:
 
 
 def describe(trial: Any) -> dict[str, Any]:
-    """A trial as plain data, ready for JSON: the class, its revision and every field by path."""
-    kind = type(trial)
+    """A trial as plain data, ready for JSON: its name and revision, what its parts are, every field by path."""
     plain = {path: _plain(value) for path, value in fields(trial).items()}
-    return {"kind": f"{kind.__module__}.{kind.__qualname__}", "revision": kind.revision, "fields": plain}
+    return {"kind": kind(trial), "revision": trial.revision, "parts": _parts(trial), "fields": plain}
+
+
+def kind(trial: Any) -> str:
+    """What a trial is called: its declared name."""
+    return trial.name or type(trial).__qualname__
+
+
+def _parts(owner: Any, prefix: str = "") -> dict[str, str]:
+    """The class of every part by its path: two data models with equal fields are not the same."""
+    found: dict[str, str] = {}
+    for field in dataclasses.fields(owner):
+        value = getattr(owner, field.name)
+        if dataclasses.is_dataclass(value):
+            path = prefix + field.name
+            found |= {path: type(value).__name__, **_parts(value, f"{path}.")}
+    return found
 
 
 def _plain(value: Any) -> Any:
@@ -241,7 +278,9 @@ def random_key(trial: Trial, seed: int) -> Key:
         for path, value in content["fields"].items()
         if not any(path == name or path.startswith(name + ".") for name in trial.paired)
     }
-    return jax.random.key(int(_digest({**content, "seed": seed}), 16) >> 1)
+    content["parts"] = {path: kind for path, kind in content["parts"].items() if path not in trial.paired}
+    with double():
+        return jax.random.key(int(_digest({**content, "seed": seed}), 16) >> 1)
 
 
 def _digest(content: dict[str, Any]) -> str:

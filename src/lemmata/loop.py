@@ -1,0 +1,181 @@
+"""The one compiled training loop: it advances many runs of one structure together, in *lanes*, by blocks of steps.
+
+Runs that have stopped give their lane to a waiting run between blocks, so that they do not keep costing. Studies never write
+a training loop.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int, PyTree
+
+from lemmata.guard import check, double
+from lemmata.trial import Descending, Key, Record, State, Tracks, random_key, with_precision
+
+RUNNING, CONVERGED, CAPPED, DIVERGED, FAILED = range(5)
+STATUS = ("running", "converged", "capped", "diverged", "failed")
+
+
+
+class Lanes(NamedTuple):
+    """Runs that advance together; every array has the lane as its first dimension.
+
+    `curves[name][lane, log]` is filled as the run passes its logged steps and is NaN after it has stopped; `tracks` follows
+    what the trial tracks at every step.
+    """
+
+    trial: Descending
+    state: State
+    step: Int[Array, " lane"]
+    status: Int[Array, " lane"]
+    curves: dict[str, Array]
+    tracks: Tracks
+
+
+@jax.jit
+def fill(trial: Descending, key: Key, lanes: Lanes | None, where: Bool[Array, " lane"]) -> Lanes:
+    """Start fresh runs in the marked lanes, one after another. All arguments carry the lane as first dimension."""
+
+    def fresh(one: Descending, one_key: Key) -> Lanes:
+        return _begin(one, one.start(one_key))
+
+    if lanes is None:
+        return jax.lax.map(lambda lane: fresh(*lane), (trial, key))
+    return jax.lax.map(
+        lambda lane: jax.lax.cond(lane[3], fresh, lambda *_: lane[2], *lane[:2]), (trial, key, lanes, where)
+    )
+
+
+@jax.jit
+def run_block(lanes: Lanes, most: Int[Array, ""], spare: Int[Array, ""]) -> Lanes:
+    """Advance all running lanes by up to `most` steps, until no more than `spare` of them are still running."""
+    example = jax.tree.map(lambda leaf: leaf[0], lanes.trial)
+    log_steps = jnp.asarray(example.log_steps)
+    width = lanes.step.shape[0]
+
+    def going(carry: tuple[Array, Lanes]) -> Array:
+        count, now = carry
+        return (count < most) & (jnp.sum(now.status == RUNNING) > spare)
+
+    def body(carry: tuple[Array, Lanes]) -> tuple[Array, Lanes]:
+        count, now = carry
+        running = now.status == RUNNING
+        state = jax.vmap(lambda one, s: one.step(s))(now.trial, now.state)
+        if width > 1:
+            state = _select(running, state, now.state)
+        step = now.step + running.astype(now.step.dtype)
+        status = jnp.where(running, jax.vmap(_status)(now.trial, state, step), now.status)
+        log = jnp.searchsorted(log_steps, step)
+        due = running & (log_steps[jnp.minimum(log, len(log_steps) - 1)] == step)
+        curves = jax.lax.cond(
+            jnp.any(due), lambda: _write(now.trial, state, now.curves, log, due), lambda: now.curves
+        )
+        tracks = jax.vmap(_follow)(now.trial, state, step, running, now.tracks)
+        return count + 1, Lanes(now.trial, state, step, status, curves, tracks)
+
+    return jax.lax.while_loop(going, body, (jnp.zeros_like(most), lanes))[1]
+
+
+@jax.jit
+def read(lanes: Lanes, where: Bool[Array, " lane"]) -> Record:
+    """The records of the marked lanes as they stand; zeros for the others."""
+
+    def kept(lane: tuple[Descending, State, Array]) -> Record:
+        trial, state, wanted = lane
+        shapes = jax.eval_shape(lambda: trial.record(state))
+        nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+        return jax.lax.cond(wanted, lambda: trial.record(state), lambda: nothing)
+
+    return jax.lax.map(kept, (lanes.trial, lanes.state, where))
+
+
+def train(
+    trial: Descending, seed: int = 0, key: Key | None = None, data: PyTree = None, weights: PyTree = None
+) -> dict[str, np.ndarray]:
+    """Run one trial to its end, here and now, and return its record: for trying things, and for training in phases.
+
+    Without a key the run is the cell `(trial, seed)` and gives what a sweep would store for it. `data` and `weights` take the
+    place of the drawn ones (see `Descending.start_from`).
+    """
+    check()
+    with double():
+        one = with_precision(trial)
+        used = random_key(trial, seed) if key is None else key
+        if data is None and weights is None:
+            lanes = fill(_alone(one), used[None], None, jnp.ones(1, bool))
+        else:
+            state = jax.jit(lambda t, k, d, w: t.start_from(k, d, w))(one, used, data, weights)
+            lanes = _alone(jax.jit(_begin)(one, state))
+        lanes = run_block(lanes, jnp.asarray(trial.steps, jnp.int32), jnp.asarray(0, jnp.int32))
+        return {name: values[0] for name, values in lane_records(lanes, jnp.ones(1, bool)).items()}
+
+
+def lane_records(lanes: Lanes, where: Bool[Array, " lane"]) -> dict[str, np.ndarray]:
+    """Everything the lab stores of the marked lanes: the trial's own record, its curves (`loss` watched becomes
+    `loss_curve`), how (`status`) and when (`steps`) it stopped."""
+    curves = {f"{name}_curve": value for name, value in lanes.curves.items()}
+    tracked = {name: values for kind in lanes.tracks for name, values in kind.items()}
+    kept = {**read(lanes, where), **tracked, **curves, "steps": lanes.step, "status": lanes.status}
+    return {name: np.asarray(value) for name, value in kept.items()}
+
+
+def _alone(tree: PyTree) -> PyTree:
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], tree)
+
+
+def _begin(trial: Descending, state: State) -> Lanes:
+    """One run before its first step, its curves and tracks begun."""
+    zero = jnp.zeros((), jnp.int32)
+    seen, logs = trial.watch(state), len(trial.log_steps)
+    curves = {name: jnp.full((logs, *v.shape), jnp.nan, _inexact(v)).at[0].set(v) for name, v in seen.items()}
+    now = trial.track(state)
+    tracks = Tracks(
+        {name: jnp.where(flag, zero, -1) for name, flag in now.first.items()},
+        dict(now.largest),
+        dict(now.total),
+    )
+    return Lanes(trial, state, zero, _status(trial, state, zero), curves, tracks)
+
+
+def _follow(trial: Descending, state: State, step: Array, running: Array, was: Tracks) -> Tracks:
+    now = trial.track(state)
+
+    def kept(new: Array, old: Array) -> Array:
+        return jnp.where(running, new, old)
+
+    return Tracks(
+        {n: kept(jnp.where((old < 0) & now.first[n], step, old), old) for n, old in was.first.items()},
+        {n: kept(jnp.maximum(old, now.largest[n]), old) for n, old in was.largest.items()},
+        {n: kept(old + now.total[n], old) for n, old in was.total.items()},
+    )
+
+
+def _status(trial: Descending, state: State, step: Array) -> Array:
+    stopped = jnp.where(trial.finished(state), CONVERGED, jnp.where(step >= trial.steps, CAPPED, RUNNING))
+    return jnp.where(jnp.isfinite(trial.loss(state)), stopped, DIVERGED).astype(jnp.int32)
+
+
+def _write(
+    trial: Descending, state: State, curves: dict[str, Array], log: Array, due: Array
+) -> dict[str, Array]:
+    seen = jax.vmap(lambda one, s: one.watch(s))(trial, state)
+
+    def put(curve: Array, value: Array) -> Array:
+        lane = jnp.arange(due.shape[0])
+        index = jnp.where(due, log, curve.shape[1])  # out of range: dropped
+        return curve.at[lane, index].set(value.astype(curve.dtype), mode="drop")
+
+    return {name: put(curves[name], value) for name, value in seen.items()}
+
+
+def _select(where: Bool[Array, " lane"], new: PyTree, old: PyTree) -> PyTree:
+    def choose(a: Array, b: Array) -> Array:
+        return jnp.where(where.reshape(where.shape + (1,) * (a.ndim - 1)), a, b)
+
+    return jax.tree.map(choose, new, old)
+
+
+def _inexact(value: Array) -> jnp.dtype:
+    return value.dtype if jnp.issubdtype(value.dtype, jnp.inexact) else jnp.dtype(jnp.float32)
