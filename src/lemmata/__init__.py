@@ -22,10 +22,29 @@ if TYPE_CHECKING:
     from lemmata.loop import train
     from lemmata.sweep import Axis, Sweep, axis
 
-__all__ = ["Axis", "BadInput", "Descent", "Sweep", "axis", "check", "draw", "run", "studies", "study", "train"]
+__all__ = [
+    "Axis",
+    "BadInput",
+    "Descent",
+    "Sweep",
+    "axis",
+    "check",
+    "draw",
+    "run",
+    "studies",
+    "study",
+    "train",
+]
 __version__ = "0.1.0"
 
-_ROOMS = {"Axis": "sweep", "Descent": "descent", "Sweep": "sweep", "axis": "sweep", "check": "desk", "run": "lab.run"}
+_ROOMS = {
+    "Axis": "sweep",
+    "Descent": "descent",
+    "Sweep": "sweep",
+    "axis": "sweep",
+    "check": "desk",
+    "run": "lab.run",
+}
 _ROOMS |= {"train": "loop"}
 
 

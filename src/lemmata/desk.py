@@ -152,7 +152,14 @@ def _from_file(path: Path, scale: str | None, given: Mapping[str, Any]) -> Order
         raise BadInput(f"cannot read the sweep file '{path}': {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadInput(f"'{path}' is not a valid TOML file: {error}.") from None
-    kinds: dict[str, Any] = {"study": str, "figure": str, "scale": str, "seeds": int, "out": str, "reading": str}
+    kinds: dict[str, Any] = {
+        "study": str,
+        "figure": str,
+        "scale": str,
+        "seeds": int,
+        "out": str,
+        "reading": str,
+    }
     kinds |= {"set": dict, "axes": dict}
     for word, value in content.items():
         if word not in kinds:
@@ -164,7 +171,9 @@ def _from_file(path: Path, scale: str | None, given: Mapping[str, Any]) -> Order
         require(word in content, f"the sweep file '{path}' does not name a {word}.")
     axes = _flat(content.get("axes", {}))
     for name, values in axes.items():
-        require(isinstance(values, list), f"axis '{name}' in '{path}' takes a list of values, not {values!r}.")
+        require(
+            isinstance(values, list), f"axis '{name}' in '{path}' takes a list of values, not {values!r}."
+        )
     options = {word: content[word] for word in ("seeds", "out", "reading") if word in content} | dict(given)
     options["changes"] = {**_flat(content.get("set", {})), **given.get("changes", {})}
     options.setdefault("out", str(Path("runs") / path.stem))

@@ -68,7 +68,9 @@ def sources(function: Callable[..., Any]) -> list[str]:
             continue
         found[one.__qualname__] = _syntax(one)
         known = [one.__globals__.get(name) for name in _names(one.__code__)]
-        waiting += [inspect.unwrap(f) for f in known if callable(f) and getattr(f, "__module__", "") == one.__module__]
+        waiting += [
+            inspect.unwrap(f) for f in known if callable(f) and getattr(f, "__module__", "") == one.__module__
+        ]
     return [found[name] for name in sorted(found)]
 
 
@@ -83,7 +85,11 @@ def _syntax(function: FunctionType) -> str:
         body = getattr(node, "body", None)
         if isinstance(node, ast.FunctionDef | ast.Module) and isinstance(body, list) and len(body) > 1:
             first = body[0]
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
                 body.pop(0)
     return ast.dump(tree)
 

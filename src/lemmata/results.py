@@ -43,7 +43,9 @@ class Rows:
 
 def trials(results: xr.Dataset | xr.DataArray) -> list[Trial]:
     """The trials of all grid points, in order; each once."""
-    require("trial" in results.coords, "these results do not know their trials; take them as `run` gives them.")
+    require(
+        "trial" in results.coords, "these results do not know their trials; take them as `run` gives them."
+    )
     held = np.atleast_1d(results.coords["trial"].values).ravel()
     return [one.trial for one in dict.fromkeys(held) if one is not None]
 
@@ -55,7 +57,9 @@ def trial_at(results: xr.Dataset | xr.DataArray, **place: Any) -> Trial:
 
 def over_cells(results: xr.Dataset | xr.DataArray, function: Callable[[Any], float]) -> xr.DataArray:
     """`function(trial)` at every grid point; NaN where nothing was to be run."""
-    require("trial" in results.coords, "these results do not know their trials; take them as `run` gives them.")
+    require(
+        "trial" in results.coords, "these results do not know their trials; take them as `run` gives them."
+    )
     known: dict[Any, float] = {}
 
     def value(held: Ran | None) -> float:
@@ -92,7 +96,9 @@ def assemble(sweep: Sweep, rows: Rows, attrs: Mapping[str, Any] | None = None) -
     axes = [name for name in dims if name != "seed"]
     held = np.full(tuple(len(dims[name]) for name in axes), None, object)
     once = {tuple(cell.place[name] for name in axes): i for i, cell in enumerate(cells)}
-    for i, at in zip(once.values(), zip(*places(axes, list(once.values())), strict=True) if axes else [()], strict=False):
+    for i, at in zip(
+        once.values(), zip(*places(axes, list(once.values())), strict=True) if axes else [()], strict=False
+    ):
         held[at] = Ran(cells[i].trial)
 
     logged = {at: _log_steps(one.trial) for at, one in np.ndenumerate(held) if one is not None}
@@ -138,7 +144,11 @@ def made(
     figure = None if isinstance(source, Sweep) else source
     sweep = source if isinstance(source, Sweep) else source.sweep(scale)
     sweep = sweep if seeds is None else sweep.with_seeds(range(seeds))
-    given = {"status": lambda trial, rng: CONVERGED, "steps": lambda trial, rng: getattr(trial, "steps", 0), **variables}
+    given = {
+        "status": lambda trial, rng: CONVERGED,
+        "steps": lambda trial, rng: getattr(trial, "steps", 0),
+        **variables,
+    }
     rng = np.random.default_rng(0)
     records = [{name: np.asarray(make(c.trial, rng)) for name, make in given.items()} for c in sweep.cells]
     rows = Rows(np.arange(len(records)), {name: _stacked([r[name] for r in records]) for name in given})

@@ -70,7 +70,10 @@ class Claim:
             raise unknown(f"kind of claim '{self.id}'", self.kind, get_args(Kind))
         require(low < high, f"the tolerance of claim '{self.id}' is empty: {low:g} to {high:g}.")
         one_sided = isinf(low) != isinf(high)
-        require(self.kind != "bound" or one_sided, f"claim '{self.id}' is a bound: one end of its tolerance is infinite.")
+        require(
+            self.kind != "bound" or one_sided,
+            f"claim '{self.id}' is a bound: one end of its tolerance is infinite.",
+        )
         require(self.kind != "rival" or bool(self.rivals), f"claim '{self.id}' names no rival.")
 
 
@@ -137,16 +140,20 @@ class Figure:
 
         return Order(self, scale_named(scale), **options)
 
-    def run(self, scale: str = "quick", workers: int = 0, progress: bool = False, **options: Any) -> "xr.Dataset":
+    def run(
+        self, scale: str = "quick", workers: int = 0, progress: bool = False, **options: Any
+    ) -> "xr.Dataset":
         """Run what is missing of the figure and return its results. Options are those of `order`."""
         from lemmata.lab.pool import Pool
         from lemmata.progress import bar, silence
 
         order = self.order(scale, **options)
-        with Pool(workers) as pool, (bar(order.name) if progress else silence()) as told:
+        with Pool(workers) as pool, bar(order.name) if progress else silence() as told:
             return order.run(pool, told)
 
-    def draw(self, results: "xr.Dataset", verdicts: "list[Verdict] | None" = None) -> "matplotlib.figure.Figure":
+    def draw(
+        self, results: "xr.Dataset", verdicts: "list[Verdict] | None" = None
+    ) -> "matplotlib.figure.Figure":
         """The picture of some results of this figure."""
         return self.picture(results, verdicts or [])
 
@@ -215,7 +222,9 @@ class Study:
         ]
         return together(judged, rate)
 
-    def parts(self, claim: Claim) -> "tuple[Callable[..., Any], Callable[..., Any] | None, Callable[..., Any] | None]":
+    def parts(
+        self, claim: Claim
+    ) -> "tuple[Callable[..., Any], Callable[..., Any] | None, Callable[..., Any] | None]":
         """The functions that a claim names: its measure, its region, its conditions."""
         measures = self.room("measures")
         region = getattr(measures, claim.region) if claim.region else None
@@ -238,7 +247,9 @@ class Study:
 
     def draw_number(self, figure: str) -> int:
         """The number of times that the seeds of a figure have been drawn anew; 0 before anything was registered."""
-        return max((self.lock.get(claim.id, {}).get("draw", 0) for claim in self.bearing_on(figure)), default=0)
+        return max(
+            (self.lock.get(claim.id, {}).get("draw", 0) for claim in self.bearing_on(figure)), default=0
+        )
 
     def __repr__(self) -> str:
         return f"Study('{self.id}': {len(self.figures)} figures, {len(self.claims)} claims)"
@@ -246,7 +257,9 @@ class Study:
     def _repr_html_(self) -> str:
         from html import escape
 
-        figures = "".join(f"<li><code>{id}</code>: {escape(title)}</li>" for id, title in self.figures.items())
+        figures = "".join(
+            f"<li><code>{id}</code>: {escape(title)}</li>" for id, title in self.figures.items()
+        )
         return f"<b>{escape(self.title)}</b><p>{escape(self.summary)}</p><ul>{figures}</ul>{len(self.claims)} claims"
 
 
@@ -263,9 +276,14 @@ def studies() -> dict[str, Study]:
         try:
             announced = point.load()
         except Exception as error:  # a broken plug-in must not take the others along
-            print(f"lemmata: the study '{point.name}' of another package cannot be loaded: {error}", file=_stderr())
+            print(
+                f"lemmata: the study '{point.name}' of another package cannot be loaded: {error}",
+                file=_stderr(),
+            )
             continue
-        require(announced.id not in known, f"two studies are called '{announced.id}'; remove the package of one.")
+        require(
+            announced.id not in known, f"two studies are called '{announced.id}'; remove the package of one."
+        )
         known[announced.id] = announced
     return known
 

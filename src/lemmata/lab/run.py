@@ -17,9 +17,7 @@ from lemmata.sweep import Sweep
 from lemmata.trial import describe
 
 
-def run(
-    sweep: Sweep, out: Path | str | None = None, workers: int = 0, progress: bool = False
-) -> xr.Dataset:
+def run(sweep: Sweep, out: Path | str | None = None, workers: int = 0, progress: bool = False) -> xr.Dataset:
     """Run what is missing of a sweep of one's own and return its results.
 
     They are kept in the folder `out`, where the same call finds them again; without one they are only returned.
@@ -31,14 +29,15 @@ def run(
         return assemble(sweep, rows)
 
 
-def carry_out(
-    sweep: Sweep, store: Store, manifest: Mapping[str, Any], pool: Pool, told: Progress
-) -> Rows:
+def carry_out(sweep: Sweep, store: Store, manifest: Mapping[str, Any], pool: Pool, told: Progress) -> Rows:
     """Run what is missing of a sweep and return the records of all its cells."""
     done = store.done()
     todo = list({cell.id: cell for cell in sweep.cells if cell.id not in done}.values())
     store.create(manifest)
-    finished, total = len({cell.id for cell in sweep.cells}) - len(todo), len({cell.id for cell in sweep.cells})
+    finished, total = (
+        len({cell.id for cell in sweep.cells}) - len(todo),
+        len({cell.id for cell in sweep.cells}),
+    )
     told(finished, total)
     for chunk, outcomes in pool.run(run_chunk, plan(todo, pool.workers) if todo else []):
         if isinstance(outcomes, Exception):

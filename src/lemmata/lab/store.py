@@ -63,6 +63,10 @@ class Store:
         """The cells that need not be run again: all that gave a record, diverged or not."""
         return {id for id, entry in self.entries().items() if entry["status"] != "failed"}
 
+    def reasons(self) -> list[str]:
+        """Why cells failed, each reason once."""
+        return sorted({entry["reason"] for entry in self.entries().values() if entry["reason"]})
+
     def problems(self) -> list[str]:
         """What is wrong with the store, one sentence each: rows that the ledger names and the records lack."""
         entries = self.entries()
