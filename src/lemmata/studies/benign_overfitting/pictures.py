@@ -5,7 +5,6 @@ import xarray as xr
 from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
 
-from lemmata.descent import DIVERGED
 from lemmata.draw.phase import Line, phase_diagram
 from lemmata.draw.style import (
     BLACK,
@@ -17,10 +16,11 @@ from lemmata.draw.style import (
     canvas,
     caption,
     plain_log_ticks,
-    settings,
 )
 from lemmata.measure.compare import Verdict
 from lemmata.measure.levelset import level_set
+from lemmata.results import settings, trial_at
+from lemmata.status import DIVERGED
 from lemmata.studies.benign_overfitting import theory
 
 CUT = 0.2
@@ -330,4 +330,83 @@ def agreement(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
     for ax in (left, right):
         ax.legend(fontsize=7)
     caption(figure, results, "The exact forms agree to rounding; the leading order does not;", verdicts)
+    return figure
+
+
+def theorem(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+    """Test loss and time against the target loss, inside Condition 4.1."""
+    figure, (left, right) = canvas(2)
+    part = results.isel(fraction=0) if "fraction" in results.dims else results
+    eps = np.asarray(part.target_loss, float)
+    for colour, control in zip(CYCLE, part.control.values, strict=False):
+        one = part.sel(control=control)
+        label = rf"$N\,\mathrm{{SNR}}^2$ = {control:.3g}"
+        for ax, values in ((left, one.test_loss), (right, one.time)):
+            ax.loglog(eps, values.mean("seed"), "o-", color=colour, markersize=4, label=label)
+            ax.plot(eps, values.transpose("target_loss", "seed"), ".", color=colour, markersize=3, alpha=0.5)
+    power = theory.fresh_loss_exponent(settings(results)["data.tokens"])
+    start = float(part.test_loss.mean("seed").max())
+    if start < theory.HARMFUL_LOSS_FLOOR_PROOF:
+        guide = start * (eps / eps[0]) ** power
+        left.loglog(eps, guide, "--", color=LOSER, label=f"slope {power:.2g} (mean field)")
+    else:
+        left.axhline(theory.HARMFUL_LOSS_FLOOR_PROOF, color=RED, linestyle="--", label="floor of Lemma E.6")
+    left.set(xlabel="target loss ε", ylabel="test loss", title="generalisation")
+    right.set(xlabel="target loss ε", ylabel=r"$\sum \eta_t$ until training loss ≤ ε", title="time")
+    for ax in (left, right):
+        ax.legend(fontsize=7)
+    caption(figure, results, "Condition 4.1 met with constants 1;", verdicts)
+    return figure
+
+
+def feedback(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+    """Who wins over N SNR^2, for several scales of the initial queries and keys."""
+    figure, ax = canvas(1, width=5.6)
+    critical = theory.critical_control(settings(results)["data.noise_ratio"])
+    for colour, scale in zip(CYCLE, results.start_scale.values, strict=False):
+        part = results.sel(start_scale=scale).signal_wins.mean("seed")
+        ax.plot(
+            part.control / critical, part, "o-", color=colour, markersize=4, label=f"start scale {scale:g}"
+        )
+        s = theory.setting(trial_at(results, start_scale=scale))
+        at = theory.critical_ratio(s.samples, s.tokens, s.noise_ratio, s.feedback)
+        ax.axvline(at, color=colour, linestyle=":")
+    ax.set(xlabel=r"$N\,\mathrm{SNR}^2 / (2 C_p^2)$", ylabel="fraction of samples that the signal wins")
+    ax.legend(fontsize=8, title="dotted: $c^*(N, M, H)$")
+    caption(figure, results, "Initial queries and keys in units of Condition (8)'s largest;", verdicts)
+    return figure
+
+
+def arms(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+    """Training loss, winning value and attention with parts of the network frozen."""
+    figure, axes = canvas(2 * results.sizes["regime"], width=3.6)
+    for i, regime in enumerate(results.regime.values):
+        key = "signal" if regime == "benign" else "strong"
+        for colour, arm in zip(CYCLE, results.arm.values, strict=False):
+            one = results.sel(regime=regime, arm=arm)
+            attention = one.attention_curve.sel(query="signal", key=key)
+            for ax, curve in ((axes[2 * i], one.train_loss_curve), (axes[2 * i + 1], attention)):
+                ax.plot(one.step[1:], curve.mean("seed")[1:], color=colour, label=arm)
+        axes[2 * i].set(title=f"{regime}: training loss", yscale="log")
+        axes[2 * i + 1].set(title=f"{regime}: attention on the {key}", ylim=(-0.03, 1.03))
+    for ax in axes:
+        ax.set(xscale="log", xlabel="iteration")
+        ax.legend(fontsize=7)
+    caption(figure, results, "Lines: mean over", verdicts)
+    return figure
+
+
+def rival(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+    """Test loss over SNR and N on logarithmic axes, with the slopes of both theories."""
+    figure, ax = canvas(1, width=5.6)
+    mean = results.test_loss.mean("seed")
+    lines = [
+        Line(r"$N\,\mathrm{SNR}^2$ = 2", theory.boundary(2.0), BLACK, ":"),
+        Line(r"$N\,\mathrm{SNR}^3$ = 2", lambda n: (2.0 / np.asarray(n, float)) ** (1 / 3), RED, "--"),
+    ]
+    mesh = phase_diagram(ax, mean, "snr", "samples", lines, True, True)
+    figure.colorbar(mesh, ax=ax, label="test loss")
+    ax.set(xlabel="SNR", ylabel="samples N")
+    ax.legend(fontsize=8)
+    caption(figure, results, "One signal and one noise token; mean over", verdicts)
     return figure
