@@ -1,7 +1,7 @@
 """Results: a Dataset that knows its trials.
 
-The dimensions are the axes of a sweep, `seed`, and `step` for curves. The coordinate `trial` holds the trial of every grid point;
-it follows the Dataset through selections and masks, so that whoever measures or draws can ask what was run at any place.
+The dimensions are the axes of a sweep, `seed`, and `step` for curves. The coordinate `trial` holds the trial of every grid
+point; it follows the Dataset through selections and masks, so that whoever measures or draws can ask what was run at any place.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -92,7 +92,7 @@ def assemble(sweep: Sweep, rows: Rows, attrs: Mapping[str, Any] | None = None) -
     def places(names: Sequence[str], which: Sequence[int]) -> tuple[np.ndarray, ...]:
         return tuple(np.asarray([positions[n][cells[i].place[n]] for i in which], int) for n in names)
 
-    where = places(list(dims), list(rows.found))
+    where = places(list(dims), rows.found.tolist())
     axes = [name for name in dims if name != "seed"]
     held = np.full(tuple(len(dims[name]) for name in axes), None, object)
     once = {tuple(cell.place[name] for name in axes): i for i, cell in enumerate(cells)}

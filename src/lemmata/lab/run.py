@@ -7,6 +7,7 @@ from typing import Any
 
 import xarray as xr
 
+from lemmata.errors import require
 from lemmata.lab.plan import plan
 from lemmata.lab.pool import Pool
 from lemmata.lab.store import Store
@@ -45,7 +46,9 @@ def carry_out(sweep: Sweep, store: Store, manifest: Mapping[str, Any], pool: Poo
         store.write(outcomes, chunk.width)
         finished += len(outcomes)
         told(finished, total)
-    return store.read([cell.id for cell in sweep.cells])
+    rows = store.read([cell.id for cell in sweep.cells])
+    require(len(rows.found) > 0, f"every cell failed; {'; '.join(store.reasons())}")
+    return rows
 
 
 __all__ = ["Chunk", "carry_out", "run"]

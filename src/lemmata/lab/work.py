@@ -97,7 +97,7 @@ def _run_lanes(cells: Sequence[Cell], width: int) -> list[Outcome]:
             for i in stopped:
                 cell, occupants[i] = occupants[i], None
                 assert cell is not None
-                outcomes.append(Outcome(cell.id, {name: value[i] for name, value in records.items()}, share))
+                outcomes.append(Outcome(cell.id, {name: np.asarray(value[i]) for name, value in records.items()}, share))
             last_harvest = now
         busy = sum(cell is not None for cell in occupants)
         lanes = ran
