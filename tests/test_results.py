@@ -16,7 +16,7 @@ SWEEP = Sweep(Decay(), (axis("rate", (0.5, 0.1)), axis("cap", (50, 100))), (0, 1
 def test_the_trial_at_any_place_is_the_one_that_was_run():
     results = lm.run(SWEEP)
     assert trial_at(results, rate=0.1, cap=50) == Decay(rate=0.1, cap=50)
-    assert trial_at(results.sel(rate=0.5).where(results.steps > 0).isel(cap=1)) == Decay(rate=0.5, cap=100)
+    assert trial_at(results.where(results.steps > 0).sel(rate=0.5).isel(cap=1)) == Decay(rate=0.5, cap=100)
     assert len(trials(results)) == 4
 
 
