@@ -63,7 +63,9 @@ def claim(id="steps", **changes):
     return Claim(id, **given | changes)
 
 
-STUDY = Study("toy", "A toy", "Decay.", "@misc{toy}", {"rates": "Steps", "moved": "Steps"}, (claim(),), __name__)
+STUDY = Study(
+    "toy", "A toy", "Decay.", "@misc{toy}", {"rates": "Steps", "moved": "Steps"}, (claim(),), __name__
+)
 
 
 def registered(monkeypatch, *claims):

@@ -26,9 +26,13 @@ def test_the_first_lock_gives_draw_one_and_the_second_changes_nothing(own):
 
 def test_a_changed_claim_gets_the_next_draw_number_and_its_figure_fresh_seeds(own):
     registration.lock(own)
-    changed = replace(own, claims=(replace(own.claims[0], tolerance=(-1.0e9, 99.0), kind="law"), own.claims[1]))
+    changed = replace(
+        own, claims=(replace(own.claims[0], tolerance=(-1.0e9, 99.0), kind="law"), own.claims[1])
+    )
     assert registration.disagreements(changed) == ["'a' has changed since it was registered"]
-    assert registration.lock(changed) == {"a": {"digest": registration.digest(changed, changed.claims[0]), "draw": 2}}
+    assert registration.lock(changed) == {
+        "a": {"digest": registration.digest(changed, changed.claims[0]), "draw": 2}
+    }
     assert changed.figure("rates").order("smoke").sweep.seeds == (2 * DRAW, 2 * DRAW + 1)
     assert changed.figure("moved").order("smoke").sweep.seeds == (DRAW, DRAW + 1)
 

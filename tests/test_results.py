@@ -52,7 +52,9 @@ def test_curves_of_cells_that_log_other_steps_are_labelled_cell_by_cell():
 
 def test_results_made_by_hand_look_like_stored_ones():
     figure = FIGURES["rates"]
-    results = made(figure, {"steps": lambda trial, rng: 7 / trial.rate, "x_curve": lambda trial, rng: np.ones(7)})
+    results = made(
+        figure, {"steps": lambda trial, rng: 7 / trial.rate, "x_curve": lambda trial, rng: np.ones(7)}
+    )
     assert results.steps.sel(rate=0.1).values.tolist() == [70.0, 70.0]
     assert results.x_curve.dims == ("rate", "seed", "step")
     assert results.attrs["figure"] == "rates"

@@ -26,7 +26,7 @@ from lemmata.errors import BadInput
 from lemmata.lab import segment as seg
 from lemmata.lab.segment import Damaged, Row, Segment
 from lemmata.lab.work import Outcome, nothing
-from lemmata.loop import FAILED, STATUS
+from lemmata.status import FAILED, STATUS
 
 SMALL = 1 << 16
 FAN = 16

@@ -14,7 +14,8 @@ import numpy as np
 from lemmata import guard
 from lemmata.lab.segment import STORABLE
 from lemmata.lab.source import trial_digest
-from lemmata.loop import CAPPED, CONVERGED, FAILED, RUNNING, Lanes, fill, lane_records, read, run_block
+from lemmata.loop import Lanes, fill, lane_records, read, run_block
+from lemmata.status import CAPPED, CONVERGED, FAILED, RUNNING
 from lemmata.sweep import Cell
 from lemmata.trial import Computed, Descending, random_key, with_precision
 
@@ -163,7 +164,7 @@ def _run_lanes(chunk: Chunk) -> list[Outcome]:
             for i in stopped:
                 cell, occupants[i] = occupants[i], None
                 assert cell is not None
-                record = {name: value[i] for name, value in records.items()} | {"logged": logged}
+                record = {name: np.asarray(value[i]) for name, value in records.items()} | {"logged": logged}
                 outcomes.append(Outcome(cell.id, record, share, source=chunk.source))
             last_harvest = now
         busy = sum(cell is not None for cell in occupants)
