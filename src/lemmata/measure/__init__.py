@@ -6,7 +6,7 @@ sentence)`, which the judge turns into `inconclusive` with that sentence. Anythi
 
 | module      | what it has |
 |-------------|----------|
-| `estimate`  | `Estimate(value, low, high, count, level, note, freedom, seen, parts, drift)` with `.map(f)`, `.noted(text)`, `.minus(other)` and `.over(other)` (of independent estimates), `Estimate.exact(value, count, note)`, `Estimate.absent(reason)`; `needs(condition, sentence)`, `answering(absent)`, `Unmeasurable` |
+| `estimate`  | `Estimate(value, low, high, count, level, note, freedom, seen, parts, drift)` with `.map(f)`, `.noted(text)`, `.minus(other)` and `.over(other)` (of independent estimates), `Estimate.certain(value, count, note)` (no interval), `Estimate.absent(reason)`; `needs(condition, sentence)`, `answering(absent)`, `Unmeasurable` |
 | `simple`    | `fraction(flags)` of runs (also the share of stuck ones: `fraction(above(loss, 0.3))`), `mean(values)`, `median(values)` over seeds, `bootstrap(statistic, values)`: any number of all runs, its interval by drawing seeds again, `jackknife(measure, seed)` |
 | `worst`     | `worst(values, tolerance) -> Worst(measured, violations)`: the worst run and the share of runs that violate; a study's measure of a for-all claim returns one number a run and leaves this to the judge |
 | `threshold` | `critical_size(success, size)`: where success passes 50 % along one axis; `critical_sizes(success, size, over) -> Dataset(value, low, high, inside)` along another |
