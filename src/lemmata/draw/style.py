@@ -3,6 +3,7 @@
 A picture is drawn in the lab's style whatever the session's is, and leaves the session's as it was.
 """
 
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -20,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
-from lemmata.loop import CONVERGED, STATUS
+from lemmata.status import CONVERGED, STATUS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -234,17 +235,22 @@ def shared_key(figure: Figure, panels: Any) -> None:
 
 
 def _fitting(labels: Sequence[str], inches: float) -> int:
-    """How many columns of a key fit into a width; characters are taken as 4.2 points, a handle as 38."""
-    widest = max(4.2 * len(label.replace("$", "").replace("\\", "")) + 38 for label in labels)
+    """How many columns of a key fit into a width; characters are taken as 4.1 points, a handle as 36."""
+    widest = max(4.1 * len(re.sub(r"\\[a-zA-Z]+|[\\${}^_]", "", label)) + 36 for label in labels)
     return max(1, min(len(labels), int(72 * inches / widest)))
 
 
-def caption(figure: Figure, results: "xr.Dataset", text: str, verdicts: "Sequence[Verdict] | None" = ()) -> None:
+def caption(
+    figure: Figure, results: "xr.Dataset", text: str, verdicts: "Sequence[Verdict] | None" = ()
+) -> None:
     """Below the picture: what it shows, how many seeds at which scale, what became of runs that did not end well, and in
     short what was judged."""
+    text = text if text.endswith((".", ";", ":")) else f"{text}."
     said = " ".join(filter(None, (text, _runs(results), _judged(verdicts or ()))))
     held = "".join(part.replace(" ", "\0") if i % 2 else part for i, part in enumerate(_math(said)))
-    lines = textwrap.wrap(held, int(17.5 * figure.get_figwidth()), break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(
+        held, int(17.5 * figure.get_figwidth()), break_long_words=False, break_on_hyphens=False
+    )
     figure.supxlabel(
         "\n".join(lines).replace("\0", " "), fontsize=7.5, color="#333333", x=0.01, ha="left", linespacing=1.3
     )
@@ -277,7 +283,7 @@ def statuses(results: "xr.Dataset") -> Mapping[str, int]:
 
 
 def _judged(verdicts: "Sequence[Verdict]") -> str:
-    """"Of 4 claims 2 hold, 1 fails (paper-curve), 1 is open (winner)": names for those that do not hold."""
+    """ "Of 4 claims 2 hold, 1 fails (paper-curve), 1 is open (winner)": names for those that do not hold."""
     if not verdicts:
         return ""
     found: dict[str, list[str]] = {"holds": [], "fails": [], "inconclusive": []}
@@ -287,6 +293,6 @@ def _judged(verdicts: "Sequence[Verdict]") -> str:
     said = []
     for outcome, ids in found.items():
         if ids:
-            names = "" if outcome == "holds" else f" ({', '.join(dict.fromkeys(ids))})"
+            names = f" ({', '.join(dict.fromkeys(ids))})" if outcome == "fails" else ""
             said.append(f"{len(ids)} {words[outcome][len(ids) > 1]}{names}")
     return f"Of {len(verdicts)} claim{'s' if len(verdicts) > 1 else ''} {', '.join(said)}."
