@@ -14,7 +14,6 @@ from lemmata.measure.estimate import Estimate
 ROUNDING = 1e-12
 DRIFTING = 0.05  # the p-value from which a law is said to drift along its grid
 Decision = Literal["holds", "fails", "inconclusive"]
-Kind = Literal["law", "bound", "for-all", "probability", "order", "rival", "identity"]
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ class Verdict:
     note: str = ""
     seeds: int = 0
     more_seeds: int | None = None
-    kind: Kind = "law"
+    kind: str = "law"
     value: float | None = None
     rivals: Mapping[str, float] = field(default_factory=dict)
     left_out: Mapping[str, int] = field(default_factory=dict)

@@ -46,7 +46,7 @@ def mean(values: xr.DataArray | np.ndarray, level: float = 0.95) -> Estimate:
     half = float(t.ppf((1 + level) / 2, runs - 1) * known.std(ddof=1) / sqrt(runs))
     note = "" if half else "All seeds gave the same value."
     value = float(known.mean())
-    return Estimate(value, value - half, value + half, runs, level, note, runs - 1, _seen(values))
+    return Estimate(value, value - half, value + half, runs, level, note, float(runs - 1), _seen(values))
 
 
 @answering(Estimate.absent)
@@ -93,7 +93,7 @@ def bootstrap(statistic: Callable[[Seeded], float], values: Seeded, level: float
     low, high = np.nanquantile(again, [(1 - level) / 2, (1 + level) / 2])
     stretch = float(t.ppf((1 + level) / 2, count - 1) / ndtri((1 + level) / 2)) * sqrt(count / (count - 1))
     ends = value - stretch * (value - min(low, value)), value + stretch * (max(high, value) - value)
-    return Estimate(value, float(ends[0]), float(ends[1]), count, level, "", count - 1)
+    return Estimate(value, float(ends[0]), float(ends[1]), count, level, "", float(count - 1))
 
 
 def jackknife(measure: Callable[[np.ndarray], float], seed: np.ndarray, level: float = 0.95) -> Estimate:
@@ -109,7 +109,7 @@ def jackknife(measure: Callable[[np.ndarray], float], seed: np.ndarray, level: f
     value = measure(np.ones(len(seed), bool))
     error = sqrt((count - 1) / count * float(np.sum((without - without.mean()) ** 2)))
     half = float(t.ppf((1 + level) / 2, count - 1)) * error
-    return Estimate(value, value - half, value + half, len(seed), level, "", count - 1)
+    return Estimate(value, value - half, value + half, len(seed), level, "", float(count - 1))
 
 
 def over_seeds(values: xr.DataArray | np.ndarray, within: str = "mean") -> np.ndarray:
