@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.image import AxesImage
 
-from lemmata.draw.style import BLUE, GREEN, NOTHING, ORANGE, PURPLE, RED, SKY, YELLOW
+from lemmata.draw.palette import BLUE, GREEN, NOTHING, ORANGE, PURPLE, RED, SKY, YELLOW
 
 GROUPS = ListedColormap([BLUE, ORANGE, GREEN, PURPLE, SKY, RED, YELLOW, "#666666"], "groups")
 

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import xarray as xr
 from matplotlib import patheffects
 from matplotlib.axes import Axes
 
-from lemmata.draw.style import BLACK, BLUE, GREY, colours
+from lemmata.draw.palette import BLACK, BLUE, GREY, colours
 
 Centre = Literal["median", "mean", "geometric"]
 BAND = "Lines: median over seeds, bands: quartiles."
@@ -160,7 +161,7 @@ def slope(
     """A guide of a given slope on logarithmic axes, through the first measured point (or another, or all if None)."""
     x, middle = np.asarray(found[0], float), np.asarray(found[1], float)
     positive = x > 0
-    said = label or f"slope {power:g}".replace("-", "−")
+    said = label or f"slope {Fraction(power).limit_denominator(12)}".replace("-", "−")
     law(axes, x[positive], x[positive] ** power, said, through=middle[positive], at=at, **look)
 
 
@@ -186,17 +187,20 @@ def rows(
     colour: Any = BLUE,
     label: str | None = None,
     shift: float = 0.0,
+    bar: Callable[[np.ndarray], float] = np.median,
 ) -> None:
-    """One row for every label along `by`, from the top: runs as dots, the median as a bar. For labels that are words."""
-    names = [str(name) for name in values[by].values]
-    for place, name in enumerate(values[by].values):
+    """One row for every label along `by`, from the top: runs as dots, the median (or another number) as a bar. For labels
+    that are words; `shift` moves an arm away from the others in its row."""
+    names = values[by].values.tolist()
+    for place, name in enumerate(names):
         found = np.asarray(values.sel({by: name}).values, float).ravel()
         found = found[np.isfinite(found)]
         axes.plot(found, np.full(len(found), place + shift), ".", color=colour, alpha=0.35, markersize=4)
         if len(found):
-            axes.plot(np.median(found), place + shift, "|", color=colour, markersize=11, markeredgewidth=2)
-    axes.plot([], [], "o", color=colour, label=label)
-    axes.set_yticks(range(len(names)), names)
+            axes.plot(bar(found), place + shift, "|", color=colour, markersize=11, markeredgewidth=2)
+    if label:
+        axes.plot([], [], "o", color=colour, label=label)
+    axes.set_yticks(range(len(names)), [str(name) for name in names])
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(axis="y", color="#eeeeee")
 

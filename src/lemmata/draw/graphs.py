@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 from lemmata.draw.attention import GROUPS
-from lemmata.draw.style import BLACK, GREY
+from lemmata.draw.palette import BLACK, GREY
 
 Adjacency = Any
 """A dense or sparse matrix; what is not 0 is an edge, and its value the weight."""

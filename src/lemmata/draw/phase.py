@@ -11,7 +11,8 @@ from matplotlib.collections import QuadMesh
 from matplotlib.colors import Normalize
 
 from lemmata.draw.curves import law
-from lemmata.draw.style import NOTHING, ORANGE, RED, logarithmic, plain_log_ticks, ticks_at
+from lemmata.draw.palette import NOTHING, ORANGE, RED
+from lemmata.draw.style import logarithmic, plain_log_ticks, ticks_at
 from lemmata.measure.threshold import critical_size
 
 Curve = Callable[[np.ndarray], np.ndarray]

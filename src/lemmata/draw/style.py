@@ -5,7 +5,7 @@ A picture is drawn in the lab's style whatever the session's is, and leaves the 
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import wraps
 from io import BytesIO
@@ -18,9 +18,10 @@ import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
+from lemmata.draw.palette import CYCLE
 from lemmata.status import CONVERGED, STATUS
 
 if TYPE_CHECKING:
@@ -30,19 +31,6 @@ if TYPE_CHECKING:
 
     from lemmata.measure.compare import Verdict
 
-# Okabe and Ito's palette.
-BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
-    "#000000",
-    "#E69F00",
-    "#56B4E9",
-    "#009E73",
-    "#F0E442",
-    "#0072B2",
-    "#D55E00",
-    "#CC79A7",
-)
-GREY, NOTHING = "#808080", "#dddddd"
-CYCLE = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY, BLACK, GREY)
 DPI = 160
 
 STYLE: dict[str, Any] = {
@@ -112,14 +100,6 @@ def canvas(
         return figure, figure.subplots(rows, columns, **options)
 
 
-def colours(labels: Iterable[Any]) -> list[Any]:
-    """A colour for each label: shades from dark to light where labels are numbers and so have an order, else apart."""
-    names = list(labels)
-    if len(names) < 2 or not all(isinstance(name, int | float | np.number) for name in names):
-        return [CYCLE[i % len(CYCLE)] for i in range(len(names))]
-    return [matplotlib.colormaps["viridis"](at) for at in np.linspace(0.0, 0.88, len(names))]
-
-
 # Axes ------------------------------------------------------------------------------------------------------------------
 
 
@@ -166,7 +146,7 @@ def log_to_zero(axes: Axes, name: str, smallest: float) -> None:
 
 
 def plain_log_ticks(*axes: "Axis") -> None:
-    """Numbers written out on logarithmic axes that span few decades, at 1, 2 and 5 where there are not enough powers of
+    """Numbers written out on logarithmic axes that span few decades, at round numbers where there are not enough powers of
     ten; wider axes keep their powers."""
     for axis in axes:
         low, high = sorted(axis.get_view_interval())
@@ -175,7 +155,8 @@ def plain_log_ticks(*axes: "Axis") -> None:
         decades = log10(high / low)
         if decades > 4 or low < 1e-4 or high > 1e6:
             continue
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if decades < 2 else (1.0,)))
+        many = LogLocator(subs=(1.0, 2.0, 5.0) if decades < 2 else (1.0,))
+        axis.set_major_locator(many if decades > 0.9 else MaxNLocator(5, steps=[1, 2, 5, 10]))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())
 

@@ -6,20 +6,9 @@ from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
 
 from lemmata.draw.curves import BAND, DOTS, law, line, lines, reference, slope
+from lemmata.draw.palette import BLACK, BLUE, GREEN, GREY, ORANGE, RED
 from lemmata.draw.phase import Line, measured_line, phase_diagram
-from lemmata.draw.style import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    RED,
-    canvas,
-    panel,
-    picture,
-    plain_log_ticks,
-    shared_key,
-)
+from lemmata.draw.style import canvas, panel, picture, shared_key
 from lemmata.measure.levelset import level_set
 from lemmata.results import settings
 from lemmata.status import DIVERGED
@@ -43,14 +32,21 @@ def phase(results: xr.Dataset) -> tuple[Figure, str]:
     mean = loss.mean("seed")
     diverged = (results.swap_dims(signal_norm="snr").status == DIVERGED).any("seed")
     boundaries = [
-        Line(f"paper: {CONTROL} = {theory.PAPER_CONTROL:.0f}", theory.boundary(theory.PAPER_CONTROL), RED, "--"),
+        Line(
+            f"paper: {CONTROL} = {theory.PAPER_CONTROL:.0f}", theory.boundary(theory.PAPER_CONTROL), RED, "--"
+        ),
         Line(f"mean field: {CONTROL} $= 2C_p^2$ = {critical:.0f}", theory.boundary(critical), BLACK, ":"),
         *measured_line(loss, lambda v, x, y: level_set(v, CUT, x, y), "snr", "samples", "SNR* ∝ $N$"),
     ]
     above = (mean > CUT).astype(float).where(mean.notnull())
     looks = ({}, {"norm": BoundaryNorm([0, 0.5, 1], 256), "cmap": "cividis"})
     for axes, values, look, ticks, title in zip(
-        panels, (mean, above), looks, (None, [0.25, 0.75]), ("(a) test loss", f"(b) cut at {CUT}"), strict=True
+        panels,
+        (mean, above),
+        looks,
+        (None, [0.25, 0.75]),
+        ("(a) test loss", f"(b) cut at {CUT}"),
+        strict=True,
     ):
         mesh = phase_diagram(axes, values, "snr", "samples", boundaries, diverged=diverged, **look)
         bar = figure.colorbar(mesh, ax=axes, ticks=ticks, label="test loss")
@@ -163,7 +159,9 @@ def noise_ratio(results: xr.Dataset) -> tuple[Figure, str]:
     boundary = Line(r"mean field: $2C_p^2$", np.ones_like, BLACK, ":")
     diverged = (results.status == DIVERGED).any("seed")
     mean = results.test_loss.mean("seed")
-    mesh = phase_diagram(axes, mean, "relative_control", "noise_ratio", [boundary], True, True, diverged=diverged)
+    mesh = phase_diagram(
+        axes, mean, "relative_control", "noise_ratio", [boundary], True, True, diverged=diverged
+    )
     figure.colorbar(mesh, ax=axes, label="test loss")
     panel(axes, RELATIVE, r"strong over weak noise $C_p$")
     return figure, f"N = {settings(results)['data.samples']}; mean over seeds."
@@ -177,9 +175,7 @@ def no_strong_token(results: xr.Dataset) -> tuple[Figure, str]:
     reference(left, x=2.0, label=r"$2C_p^2 = 2$", colour=BLACK)
     attention = results.attention.sel(query="signal")
     lines(right, attention.sel(key="signal"), "control", "samples", "on the signal, N = {:g}", style="o-")
-    lines(
-        right, attention.sel(key="strong"), "control", "samples", "on noise token 2, N = {:g}", style="s--"
-    )
+    lines(right, attention.sel(key="strong"), "control", "samples", "on noise token 2, N = {:g}", style="s--")
     reference(right, y=1 / settings(results)["data.tokens"], label="uniform 1/M", style="--")
     panel(left, CONTROL, "test loss", "generalisation", "x")
     panel(right, CONTROL, "attention of the signal query", "attention", "x", ylim=(0, 1.03))

@@ -8,8 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lemmata.draw.curves import BAND, DOTS, law, line, lines, reference, rows, slope
+from lemmata.draw.palette import BLACK, BLUE, GREEN, GREY, ORANGE, RED
 from lemmata.draw.phase import critical, critical_points, success_map
-from lemmata.draw.style import BLACK, BLUE, GREEN, GREY, ORANGE, RED, canvas, log_to_zero, panel, picture
+from lemmata.draw.style import canvas, log_to_zero, panel, picture
 from lemmata.results import over_cells, settings
 from lemmata.studies.shallow_vit import theory
 
@@ -125,7 +126,10 @@ def steps_over_rate(results: xr.Dataset) -> tuple[Figure, str]:
     slope(axes, found, -1, "paper: $\\eta^{-1}$", at=middle, colour=GREEN)
     slope(axes, found, -0.6, "thesis: $\\eta^{-3/5}$", at=middle, colour=RED)
     panel(axes, "step size $\\eta$", STEPS, log="xy", ticks=found.x)
-    return figure, "Rival exponents drawn through the middle point. Line: geometric mean over seeds, dots: seeds."
+    return (
+        figure,
+        "Rival exponents drawn through the middle point. Line: geometric mean over seeds, dots: seeds.",
+    )
 
 
 @picture
@@ -309,7 +313,9 @@ def _neuron_panels(row: Any, results: xr.Dataset, kind: str) -> None:
         own = projection.isel(group=i, pattern=i % 2)
         line(row[0], own, "step", colour, f"{name}, along it")
         line(row[1], gates.isel(group=i), "step", colour, name)
-    line(row[0], projection.isel(group=0, pattern=2), "step", BLUE, "lucky for $\\mu_1$, along $\\mu_3$", "--")
+    line(
+        row[0], projection.isel(group=0, pattern=2), "step", BLUE, "lucky for $\\mu_1$, along $\\mu_3$", "--"
+    )
     for axes, name, style, label in (
         (row[2], "key_norm", "-", "$W_K$"),
         (row[2], "query_norm", "--", "$W_Q$"),
