@@ -1,20 +1,20 @@
 """Cells to chunks, one after another: how many runs advance together, and how many make one unit of work.
 
-A chunk should take a few seconds, so that what is finished is kept and progress moves; how long a cell takes is not known
-beforehand, so the first chunk of a bucket is small and the later ones are sized by what was measured.
+How long a cell takes is not known beforehand, so that chunks are made when a worker is free for one, sized by what was
+measured: a fair share of the rest, and no more than some seconds, so that the workers finish together.
 """
 
 import math
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 
 from lemmata.guard import double
 from lemmata.lab.source import trial_digest
-from lemmata.lab.work import Chunk, Outcome, failure
+from lemmata.lab.work import NARROWEST, Chunk, Outcome, failure
 from lemmata.sweep import Cell, buckets
 from lemmata.trial import Descending, with_precision
 
@@ -22,97 +22,122 @@ LANE_BUDGET = 1 << 20
 """Bytes of state that runs in lockstep may hold together: about what stays in the cache of one core."""
 
 WIDEST = 64
-SECONDS = 4.0
-"""About how long a chunk should take."""
+FILLS = 4
+"""A sweep is cut into at least so many pieces that run together, so that a few workers can share it."""
 
-PER_WORKER = 0.02
-"""Seconds that the driver needs to take in a chunk: with very many workers chunks take longer, so that it keeps up."""
+SECONDS = 10.0
+"""A chunk that takes longer than this is cut, as long as its lanes are filled several times over."""
+
+SHORTEST = 0.5
+"""A chunk is not made shorter than this to share out the rest: taking it in has a cost too."""
+
+PER_WORKER = 0.05
+"""Seconds of a chunk for each worker: with very many of them chunks take longer, so that the driver keeps up."""
 
 LARGEST = 4096
 
 
 @dataclass
 class Bucket:
-    """The cells of one structure that wait, how many run in lockstep, and how long one took so far (0: not known)."""
+    """The cells of one structure that wait, how many run in lockstep, how many are out with workers, and what was measured:
+    `seconds` for `finished` cells, the last ones counting most."""
 
     cells: deque[Cell]
     width: int
     weight: float
-    finished: int = 0
+    out: int = 0
+    finished: float = 0.0
     seconds: float = 0.0
+
+    @property
+    def cost(self) -> float | None:
+        """Seconds a cell, as far as they are known."""
+        return max(self.seconds / self.finished, 1e-6) if self.finished else None
 
 
 @dataclass
 class Plan:
-    """Gives out chunks, heaviest bucket first, as long as there are cells; `settle` tells it what became of each.
+    """Gives out chunks as long as there are cells; `settle` tells it what became of them.
 
-    >>> for chunk, outcomes in pool.run(run_chunk, planned):  # doctest: +SKIP
-    ...     outcomes = planned.settle(chunk, outcomes)
-    ...     store.write(outcomes, chunk.width)
+    >>> for chunk, result in pool.run(run_chunk, planned):  # doctest: +SKIP
+    ...     store.write(planned.settle(chunk, result), chunk.width)
     """
 
     buckets: list[Bucket]
     workers: int
-    cells: int
-    _of: dict[str, Bucket] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """How many cells have not been given out yet."""
+        return sum(len(bucket.cells) for bucket in self.buckets)
 
     def __iter__(self) -> Iterator[Chunk]:
         return self
 
     def __next__(self) -> Chunk:
-        waiting = [bucket for bucket in self.buckets if bucket.cells]
+        """The next chunk: of a bucket that nobody works on, so that its program is compiled once; the heaviest first."""
+        waiting = [(i, bucket) for i, bucket in enumerate(self.buckets) if bucket.cells]
         if not waiting:
             raise StopIteration
-        bucket = waiting[0]
-        size = min(self._size(bucket), len(bucket.cells))
+        known = [bucket.cost for bucket in self.buckets if bucket.cost is not None]
+        usual = sum(known) / len(known) if known else 1.0
+        costs = {i: bucket.cost or usual for i, bucket in waiting}
+        rest = {i: costs[i] * len(bucket.cells) for i, bucket in waiting}
+        number, bucket = min(waiting, key=lambda pair: (pair[1].out > 0, -rest[pair[0]]))
+        fair = sum(rest.values()) / (2 * max(self.workers, 1))
+        fair = max(fair, SHORTEST) if bucket.cost is not None else fair
+        long = max(SECONDS, PER_WORKER * self.workers) if bucket.cost is not None else fair
+        size = max(min(fair, long) / costs[number], FILLS * bucket.width if fair > long else bucket.width)
+        size = min(int(size), LARGEST, len(bucket.cells))
         cells = tuple(bucket.cells.popleft() for _ in range(size))
-        self._of[cells[0].id] = bucket
-        return Chunk(cells, bucket.width, trial_digest(cells[0].trial))
+        bucket.out += size
+        return Chunk(cells, bucket.width, trial_digest(cells[0].trial), number)
 
     def settle(self, chunk: Chunk, result: list[Outcome] | Exception) -> list[Outcome]:
-        """The outcomes of a chunk, failures where it could not be run; its time is taken into account."""
+        """The outcomes of a chunk or of a part of it, failures where it could not be run; their time is noted."""
+        bucket = self.buckets[chunk.bucket]
         if isinstance(result, Exception):
-            return [failure(cell, result, chunk.source) for cell in chunk.cells]
-        bucket = self._of.pop(chunk.cells[0].id, None)
-        if bucket is not None:
-            bucket.finished += len(result)
-            bucket.seconds += sum(outcome.seconds for outcome in result)
+            result = [failure(cell, result, chunk.source) for cell in chunk.cells]
+        else:
+            bucket.finished = bucket.finished / 2 + len(result)
+            bucket.seconds = bucket.seconds / 2 + sum(outcome.seconds for outcome in result)
+        bucket.out -= len(result)
         return result
-
-    def _size(self, bucket: Bucket) -> int:
-        """As many cells as take a few seconds, and no more than a fair share of the bucket's rest."""
-        if not bucket.finished:
-            return bucket.width
-        target = max(SECONDS, PER_WORKER * self.workers)
-        cost = max(bucket.seconds / bucket.finished, 1e-6)
-        share = math.ceil(len(bucket.cells) / (2 * max(self.workers, 1)))
-        return max(bucket.width, min(int(target / cost), share, LARGEST))
 
 
 def plan(cells: Sequence[Cell], workers: int, done: Collection[str] = ()) -> Plan:
     """Chunks that cover the cells that are not done; a cell that stands twice counts once.
 
-    `cells` are all cells of the sweep: how many run in lockstep depends on the whole, not on what is missing, so that an
-    interrupted run gives the same numbers.
+    `cells` are all cells of the sweep: how many run in lockstep depends on the whole, not on what is missing nor on the
+    number of workers, so that an interrupted run gives the same numbers.
     """
+    groups = buckets({cell.id: cell for cell in cells}.values())
+    weights = [state_bytes(group[0]) for group in groups]
+    widths = [
+        lane_width(weight, len(group)) if group[0].trial.lockstep else 1
+        for group, weight in zip(groups, weights, strict=True)
+    ]
+    while max(widths) > NARROWEST and sum(map(_fills, groups, widths)) < FILLS:
+        widths = [width if width < max(widths) else width // 2 for width in widths]
     found = []
-    for every in buckets({cell.id: cell for cell in cells}.values()):
-        missing = deque(cell for cell in every if cell.id not in done)
+    for group, width, weight in zip(groups, widths, weights, strict=True):
+        missing = deque(cell for cell in group if cell.id not in done)
         if missing:
-            weight = state_bytes(every[0])
-            width = lane_width(weight, len(every)) if every[0].trial.lockstep else 1
             found.append(Bucket(missing, width, weight))
-    found.sort(key=lambda bucket: -bucket.weight)
-    return Plan(found, workers, sum(len(bucket.cells) for bucket in found))
+    return Plan(sorted(found, key=lambda bucket: -bucket.weight), workers)
+
+
+def _fills(group: Sequence[Cell], width: int) -> int:
+    return math.ceil(len(group) / width)
 
 
 def lane_width(state: int, cells: int) -> int:
-    """How many runs to advance together: as many as share the cache, a power of two; 1 for large states.
+    """How many runs to advance together: as many as share the cache, a power of two; 1 for large states only, as programs
+    for one run alone round differently: seeds that are added to a single one give the bits of a sweep that has them all.
 
-    >>> lane_width(state=4_000_000, cells=300), lane_width(state=20_000, cells=300), lane_width(state=20_000, cells=5)
-    (1, 32, 4)
+    >>> lane_width(state=4_000_000, cells=300), lane_width(state=20_000, cells=300), lane_width(state=20_000, cells=1)
+    (1, 32, 2)
     """
-    fit = max(1, min(LANE_BUDGET // max(state, 1), WIDEST, cells))
+    fit = max(1, min(LANE_BUDGET // max(state, 1), WIDEST, max(cells, NARROWEST)))
     return 1 << (fit.bit_length() - 1)
 
 

@@ -34,6 +34,10 @@ FALSE_STARTS = 5
 """When so many workers in a row (and one more for each) die before they are ready, none ever will be."""
 
 
+SLACK = 2.0
+"""Seconds between two parts of a result that are nobody's fault."""
+
+
 class Lost(Exception):
     """A task took its worker down with it, every time."""
 
@@ -48,21 +52,36 @@ class Terminated(BaseException):
 
 @dataclass
 class _Attempt(Generic[Task]):
+    """A task, or what is left of it after the `parts` of its result that have come in, and how often it was lost alone."""
+
     task: Task
     losses: int = 0
 
-    def again(self) -> "list[_Attempt[Task]]":
-        """What to try after the task was lost: its parts, or itself once more; nothing when it was tried often enough."""
-        if len(parts := _parts(self.task)) > 1:
-            return [_Attempt(part) for part in parts]
-        return [_Attempt(self.task, self.losses + 1)] if self.losses + 1 < TRIES else []
+    def heard(self, part: Any) -> None:
+        if hasattr(self.task, "without"):
+            self.task = self.task.without(part)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def again(self, once: bool = False) -> "list[_Attempt[Task]]":
+        """What to try after a loss: the parts of the task, or itself once more; nothing when that was done often enough."""
+        if hasattr(self.task, "split"):
+            parts = self.task.split()  # pyright: ignore[reportAttributeAccessIssue]
+            if len(parts) != 1:
+                return [_Attempt(part) for part in parts]
+        return [_Attempt(self.task, self.losses + 1)] if self.losses + 1 < TRIES and not once else []
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left to do of a task that can be counted."""
+        return hasattr(self.task, "without") and len(self.task) == 0  # pyright: ignore[reportArgumentType]
 
 
 class Pool:
     """A context manager whose `run` spreads tasks and gives back results as they come.
 
-    `workers` local processes, none meaning this process; or an executor. `limit` is how many seconds a cell may take. A task
-    may have a length and a method `split`: one that is lost with its worker is done again in parts.
+    `workers` local processes, none meaning this process; or an executor. `limit` is how many seconds a cell may take.
+
+    Work may return an iterator: each part of its result is given back as it comes, and after a loss only the rest is done
+    again (for tasks that know what is left `without` a part, how to `split`, and how many cells run `at_once`).
     """
 
     def __init__(self, workers: int = 0, executor: Executor | None = None, limit: float | None = None):
@@ -85,7 +104,7 @@ class Pool:
         self._alive.clear()
 
     def run(
-        self, work: Callable[[Task], Result], tasks: Iterable[Task]
+        self, work: Callable[[Task], Result | Iterator[Result]], tasks: Iterable[Task]
     ) -> Iterator[tuple[Task, Result | Exception]]:
         """Results as they come, each with its task (or a part of it, where it had to be split); an exception for a task
         that raised it or was lost. Tasks are taken one by one, when somebody is free to work on them."""
@@ -94,7 +113,7 @@ class Pool:
         return self._spread(work, iter(tasks)) if self.workers else _here(work, tasks)
 
     def _spread(
-        self, work: Callable[[Task], Result], tasks: Iterator[Task]
+        self, work: Callable[[Task], Any], tasks: Iterator[Task]
     ) -> Iterator[tuple[Task, Result | Exception]]:
         queue: deque[_Attempt[Task]] = deque()
         busy: dict[_Worker, _Attempt[Task]] = {}
@@ -116,16 +135,20 @@ class Pool:
                     else:
                         busy[worker] = attempt
                 for worker in self._heard():
-                    answer = worker.answer()
-                    attempt = busy.pop(worker, None)
-                    if isinstance(answer, _Silence):
-                        self._alive.remove(worker)
-                        if (gone := self._lost(worker, answer, attempt, queue)) is not None:
-                            yield gone
-                    elif attempt is None:
+                    kind, answer = worker.answer()
+                    if kind == "ready":
                         worker.ready, self._false_starts = True, 0
+                    elif kind == "part":
+                        whole = busy[worker].task
+                        busy[worker].heard(answer)
+                        yield whole, answer
+                    elif kind == "result":
+                        yield busy.pop(worker).task, answer
+                    elif kind == "end":
+                        del busy[worker]
                     else:
-                        yield attempt.task, answer
+                        self._alive.remove(worker)
+                        yield from self._lost(worker, answer, busy.pop(worker, None), queue)
         finally:
             for worker in busy:
                 worker.kill()
@@ -134,22 +157,21 @@ class Pool:
     def _lost(
         self,
         worker: "_Worker",
-        answer: "_Silence",
+        late: Exception | None,
         attempt: _Attempt[Task] | None,
         queue: deque[_Attempt[Task]],
-    ) -> tuple[Task, Exception] | None:
+    ) -> Iterator[tuple[Task, Exception]]:
         """What to do about a dead worker: its task is queued again; given back with the reason when that is of no use."""
         reason = worker.last_words()
         if attempt is None:
             self._false_starts += not worker.ready
             if self._false_starts >= FALSE_STARTS + self.workers:
                 raise BadInput(f"worker processes cannot be started: {reason}")
-            return None
-        parts = attempt.again()
-        if answer.error is not None and len(parts) == 1:  # once too long, alone, is enough
-            parts = []
-        queue.extend(parts)
-        return None if parts else (attempt.task, answer.error or Lost(reason))
+        elif not attempt.over:
+            parts = attempt.again(once=late is not None)
+            queue.extend(parts)
+            if not parts:
+                yield attempt.task, late or Lost(reason)
 
     def _replace_dead(self, wanted: int) -> None:
         for slot in range(self.workers):
@@ -168,10 +190,10 @@ class Pool:
         return [worker for worker in self._alive if worker.connection in ready]
 
     def _through(
-        self, executor: Executor, work: Callable[[Task], Result], tasks: Iterator[Task]
+        self, executor: Executor, work: Callable[[Task], Any], tasks: Iterator[Task]
     ) -> Iterator[tuple[Task, Result | Exception]]:
         again: deque[_Attempt[Task]] = deque()
-        pending: dict[Future[Result], _Attempt[Task]] = {}
+        pending: dict[Future[list[Any]], _Attempt[Task]] = {}
         try:
             while True:
                 while len(pending) < 2 * self.workers:
@@ -179,7 +201,7 @@ class Pool:
                     if attempt is None:
                         break
                     try:
-                        pending[executor.submit(work, attempt.task)] = attempt
+                        pending[executor.submit(_in_full, work, attempt.task)] = attempt
                     except (BrokenExecutor, RuntimeError) as error:
                         raise BadInput(f"the executor takes no more work: {error}") from None
                 if not pending:
@@ -190,7 +212,7 @@ class Pool:
                     attempt = pending.pop(future)
                     error = CancelledError() if future.cancelled() else future.exception()
                     if error is None:
-                        yield attempt.task, future.result()
+                        yield from ((attempt.task, result) for result in future.result())
                     elif isinstance(error, BrokenExecutor | CancelledError) or _names_a_loss(error):
                         parts = attempt.again()
                         again.extend(parts)
@@ -205,19 +227,24 @@ class Pool:
                 future.cancel()
 
 
-def _here(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[tuple[Task, Result | Exception]]:
+def _here(work: Callable[[Task], Any], tasks: Iterable[Task]) -> Iterator[tuple[Task, Any]]:
     """One task after another in this process."""
     for task in tasks:
+        attempt = _Attempt(task)
         try:
             result = work(task)
+            for part in result if isinstance(result, Iterator) else [result]:
+                yield attempt.task, part
+                attempt.heard(part)
+                _raise_if_interrupted()
         except Exception as error:
-            result = error
-        yield task, result
-        _raise_if_interrupted()
+            yield attempt.task, error
 
 
-def _parts(task: Any) -> list[Any]:
-    return task.split() if hasattr(task, "split") and len(task) > 1 else [task]
+def _in_full(work: Callable[[Task], Any], task: Task) -> list[Any]:
+    """All parts of a result, for engines that give it back at the end."""
+    result = work(task)
+    return list(result) if isinstance(result, Iterator) else [result]
 
 
 def _size_of(executor: Executor) -> int:
@@ -230,13 +257,6 @@ def _names_a_loss(error: BaseException) -> bool:
 
 
 # Worker processes -------------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class _Silence:
-    """The answer of a worker that died, with the reason where it is known."""
-
-    error: Exception | None
 
 
 @dataclass(eq=False)
@@ -277,19 +297,18 @@ class _Worker:
     def begin(self, work: Callable[[Any], Any], task: Any, limit: float | None) -> None:
         self.connection.send_bytes(_packed((work, task)))
         if limit is not None:
-            self.allowed = limit * (len(task) if hasattr(task, "__len__") else 1)
+            self.allowed = SLACK + limit * getattr(task, "at_once", 1)
             self.deadline = time.monotonic() + self.allowed
 
-    def answer(self) -> Any:
+    def answer(self) -> tuple[str, Any]:
+        """A word and what belongs to it: ready, part, result, end; or dead, with a reason where it took too long."""
         try:
-            message = self.connection.recv_bytes()
+            word, said = pickle.loads(self.connection.recv_bytes())
         except (EOFError, OSError):
-            self.process.kill()
-            self.process.wait()
-            late = f"took longer than the limit of {self.allowed:g} s."
-            return _Silence(TimeLimit(late) if self.overdue else None)
-        self.deadline = float("inf")
-        return pickle.loads(message)
+            late = TimeLimit(f"it took longer than {self.allowed - SLACK:g} s.")
+            return "dead", late if self.overdue else None
+        self.deadline = time.monotonic() + self.allowed if word == "part" and self.allowed else float("inf")
+        return word, said
 
     def last_words(self) -> str:
         """How the process ended and what it left on standard error; nothing is left of it afterwards."""

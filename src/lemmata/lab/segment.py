@@ -109,23 +109,25 @@ class Segment:
         return known & (self.index["checksum"] == _checksums(self.index, self.texts, self.blocks))
 
 
-def signature(record: Mapping[str, np.ndarray]) -> Signature:
-    return tuple((name, record[name].dtype.name, record[name].shape) for name in sorted(record))
-
-
 def gather(rows: Iterable[Row]) -> Segment:
     """Rows put together into a segment."""
-    groups: dict[Signature, list[Row]] = {}
+    groups: dict[Any, list[Row]] = {}
     for row in rows:
-        groups.setdefault(signature(row.record), []).append(row)
-    blocks, texts, index, origins = [], [], [], {}
-    for signed, group in groups.items():
-        arrays = {name: np.stack([row.record[name] for row in group]) for name, _, _ in signed}
+        kind = tuple((name, value.dtype, value.shape) for name, value in sorted(row.record.items()))
+        groups.setdefault(kind, []).append(row)
+    blocks, texts, index, origins, keys = [], [], [], {}, {}
+    for kind, group in groups.items():
+        signed: Signature = tuple((name, dtype.name, shape) for name, dtype, shape in kind)
+        arrays = {
+            name: np.array([row.record[name] for row in group], dtype).reshape(len(group), *shape)
+            for name, dtype, shape in kind
+        }
         blocks.append(Block(signed, arrays, len(group)))
         for row in group:
             reason, traceback = (text.encode(errors="replace") for text in (row.reason, row.traceback))
-            origin = _origin_key(row.origin)
-            origins[origin] = row.origin
+            if (origin := keys.get(id(row.origin))) is None:
+                origin = keys[id(row.origin)] = _origin_key(row.origin)
+                origins[origin] = row.origin
             texts += [reason, traceback]
             index.append(
                 (

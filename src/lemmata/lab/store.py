@@ -16,7 +16,7 @@ import socket
 import time
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -320,9 +320,11 @@ class Store:
                 self._know(name)
             number = 1 + max((int(name.split("-")[0]) for name in names), default=0)
             ranks = {name: rank for known in self._known.values() for name, rank in known.ranks.items()}
-            rows = [self._row(outcome, width, number, ranks) for outcome in outcomes]
-            if rows:
-                self._keep(seg.gather(rows), number)
+            kept = [_of_one_rank(outcome, ranks) for outcome in outcomes]
+            if kept:
+                origins = {source: {**self._origin, "source": source} for source in {o.source for o in kept}}
+                now = time.time()
+                self._keep(seg.gather(_row(o, number, now, width, origins[o.source]) for o in kept), number)
                 self._merge_small()
 
     def repair(self) -> list[str]:
@@ -343,30 +345,6 @@ class Store:
                 self._replace(self.path / "manifest.json", _closed(told))
                 done.append("the manifest was written again from the ledger.")
             return done
-
-    def _row(self, outcome: Outcome, width: int, number: int, ranks: dict[str, int]) -> Row:
-        record, reason = outcome.record, outcome.reason
-        for name, value in record.items():
-            if ranks.setdefault(name, value.ndim) != value.ndim:
-                reason = (
-                    f"variable '{name}' has {value.ndim} dimensions here and {ranks[name]} in other cells."
-                )
-                record = nothing()
-                break
-        origin = {**self._origin, "source": outcome.source}
-        status = int(record["status"])
-        return Row(
-            int(outcome.id, 16),
-            {name: np.asarray(value) for name, value in record.items()},
-            status,
-            number,
-            time.time(),
-            outcome.seconds,
-            width,
-            reason,
-            outcome.traceback,
-            origin,
-        )
 
     def _keep(self, segment: Segment, number: int, replaces: Sequence[str] = ()) -> None:
         data = seg.encode(segment)
@@ -486,6 +464,21 @@ class Store:
             hint = hint or "run again when it is back" if error.errno == errno.ENOENT else hint
             said = f"cannot write results to '{self.path}': {error.strerror or error}"
             raise BadInput(f"{said}; what was finished is kept{f': {hint}' if hint else ''}.") from None
+
+
+def _of_one_rank(outcome: Outcome, ranks: dict[str, int]) -> Outcome:
+    """The outcome, or a failure where a variable has another number of dimensions than in the cells before."""
+    for name, value in outcome.record.items():
+        if ranks.setdefault(name, value.ndim) != value.ndim:
+            reason = f"variable '{name}' has {value.ndim} dimensions here and {ranks[name]} in other cells."
+            return replace(outcome, record=nothing(), reason=reason)
+    return outcome
+
+
+def _row(outcome: Outcome, number: int, now: float, width: int, origin: Mapping[str, Any]) -> Row:
+    status = int(outcome.record["status"])
+    times = (status, number, now, outcome.seconds, width)
+    return Row(int(outcome.id, 16), outcome.record, *times, outcome.reason, outcome.traceback, origin)
 
 
 def _pieces(

@@ -3,7 +3,7 @@
 import time
 import traceback
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,10 +14,9 @@ import numpy as np
 from lemmata import guard
 from lemmata.lab.segment import STORABLE
 from lemmata.lab.source import trial_digest
-from lemmata.loop import Lanes, fill, lane_records, read, run_block
-from lemmata.status import CAPPED, CONVERGED, FAILED, RUNNING
+from lemmata.loop import CAPPED, CONVERGED, FAILED, RUNNING, Lanes, fill, lane_records, read, run_block
 from lemmata.sweep import Cell
-from lemmata.trial import Computed, Descending, random_key, with_precision
+from lemmata.trial import Computed, Descending, Key, key_number
 
 
 @dataclass(frozen=True)
@@ -28,15 +27,31 @@ class Chunk:
     cells: tuple[Cell, ...]
     width: int
     source: str = ""
+    bucket: int = 0
 
     def __len__(self) -> int:
         return len(self.cells)
 
+    @property
+    def at_once(self) -> int:
+        """How many cells run at the same time."""
+        return min(self.width, len(self.cells))
+
     def split(self) -> list["Chunk"]:
-        """Two halves of the same width, so that numbers do not depend on how often a chunk was lost."""
-        middle = len(self.cells) // 2
-        halves = (self.cells[:middle], self.cells[middle:])
-        return [replace(self, cells=half) for half in halves if half]
+        """Parts to find a guilty cell in, small ones first: cells run in order, so that it is likely to be among the first.
+
+        All have the same width, so that numbers do not depend on how often a chunk was lost.
+        """
+        size, begin, parts = self.at_once if self.width < len(self) else max(1, len(self) // 2), 0, []
+        while begin < len(self):
+            parts.append(replace(self, cells=self.cells[begin : begin + size]))
+            begin, size = begin + size, 2 * size if begin else size
+        return parts
+
+    def without(self, finished: Iterable["Outcome"]) -> "Chunk":
+        """What is left of the chunk."""
+        gone = {outcome.id for outcome in finished}
+        return replace(self, cells=tuple(cell for cell in self.cells if cell.id not in gone))
 
 
 @dataclass(frozen=True)
@@ -54,23 +69,52 @@ class Outcome:
 BLOCK = 512
 """Steps between two looks at which runs have stopped, when none has to be replaced before."""
 
+EVERY = 2.0
+"""Seconds between two parts of the outcomes of a chunk: what is given back can be kept."""
+
 COMPILE_SECONDS = 2.0
 """Fewer lanes need another compilation, which takes about this long: it is earned by having run for as long."""
+
+NARROWEST = 2
+"""Lanes are not dropped below this: programs for one run alone round differently, all wider ones give the same bits."""
+
+KEYS = 64
+"""Random keys that are made at once."""
 
 OWN = ("status", "logged")
 """Names in a record that are the lab's; `steps` too where the lab counts them."""
 
 
-def run_chunk(chunk: Chunk) -> list[Outcome]:
-    """Carry out a chunk. A cell that cannot be carried out is an outcome too; it never takes others with it."""
+def run_chunk(chunk: Chunk) -> Iterator[list[Outcome]]:
+    """Carry out a chunk; gives its outcomes every few seconds, as far as they have come. A cell that cannot be carried out
+    is an outcome too; it never takes others with it."""
     guard.check()
     trial = chunk.cells[0].trial
     source = chunk.source or trial_digest(trial)
     if type(trial).__module__ != "__main__" and trial_digest(trial) != source:
         error = RuntimeError("the code of this trial was changed while the sweep was running; run it again.")
-        return [failure(cell, error, source) for cell in chunk.cells]
-    with guard.double():
-        return _run_or_halve(replace(chunk, source=source))
+        yield [failure(cell, error, source) for cell in chunk.cells]
+        return
+    parts = _by_time(_run_or_split(replace(chunk, source=source)))
+    while True:
+        with guard.double():  # left between two parts: what the caller does in the meantime is none of ours
+            part = next(parts, None)
+        if part is None:
+            return
+        yield part
+
+
+def _by_time(outcomes: Iterator[Outcome]) -> Iterator[list[Outcome]]:
+    """Outcomes in parts that took about as long as is worth a message; the last part may be empty-handed and is left out."""
+    part: list[Outcome] = []
+    began = time.perf_counter()
+    for outcome in outcomes:
+        part.append(outcome)
+        if time.perf_counter() - began > EVERY:
+            yield part
+            part, began = [], time.perf_counter()
+    if part:
+        yield part
 
 
 def failure(cell: Cell, error: BaseException, source: str, seconds: float = 0.0) -> Outcome:
@@ -84,32 +128,45 @@ def nothing() -> dict[str, np.ndarray]:
     return {"status": np.asarray(FAILED, np.int32), "steps": np.asarray(0, np.int32)}
 
 
-def _run_or_halve(chunk: Chunk) -> list[Outcome]:
+def _run_or_split(chunk: Chunk) -> Iterator[Outcome]:
     """Where a chunk fails, find out which cells are at fault."""
     began = time.perf_counter()
+    finished: list[Outcome] = []
     try:
-        return _run(chunk)
+        for outcome in _run(chunk):
+            finished.append(outcome)
+            yield outcome
     except Exception as error:
-        if len(chunk.cells) == 1:
-            return [failure(chunk.cells[0], error, chunk.source, time.perf_counter() - began)]
-        return [outcome for half in chunk.split() for outcome in _run_or_halve(half)]
+        rest = chunk.without(finished)
+        if len(rest) == 1:
+            yield failure(rest.cells[0], error, chunk.source, time.perf_counter() - began)
+        else:
+            for part in rest.split():
+                yield from _run_or_split(part)
 
 
-def _run(chunk: Chunk) -> list[Outcome]:
+def _run(chunk: Chunk) -> Iterator[Outcome]:
     kind = chunk.cells[0].trial
     if isinstance(kind, Computed):
-        return [_compute(cell, chunk.source) for cell in chunk.cells]
+        return _compute_all(chunk)
     if isinstance(kind, Descending):
         return _run_lanes(chunk)
     raise TypeError(f"{type(kind).__name__} is neither Descending nor Computed.")
 
 
-def _compute(cell: Cell, source: str) -> Outcome:
+def _compute_all(chunk: Chunk) -> Iterator[Outcome]:
+    for begin in range(0, len(chunk), KEYS):
+        cells = chunk.cells[begin : begin + KEYS]
+        for cell, key in zip(cells, jnp.unstack(_keys(cells, KEYS)), strict=False):
+            yield _compute(cell, key, chunk.source)
+
+
+def _compute(cell: Cell, key: Key, source: str) -> Outcome:
     trial = cell.trial
     assert isinstance(trial, Computed)
     began = time.perf_counter()
     try:
-        found = trial.compute(random_key(trial, cell.seed))
+        found = trial.compute(key)
         _require_storable(found, OWN)
         record = {"steps": np.asarray(0, np.int32)} | {
             name: np.asarray(value) for name, value in found.items()
@@ -137,22 +194,19 @@ def _require_storable(record: Any, own: Sequence[str]) -> None:
             raise TypeError(f"variable '{name}' has type {kind}, which is not stored; give numbers.")
 
 
-def _run_lanes(chunk: Chunk) -> list[Outcome]:
+def _run_lanes(chunk: Chunk) -> Iterator[Outcome]:
     """Run Descending cells in lanes: a lane whose run has stopped is refilled; towards the end idle lanes are dropped."""
     waiting = deque(chunk.cells)
     occupants: list[Cell | None] = [None] * chunk.width
     lanes: Lanes | None = None
-    outcomes: list[Outcome] = []
     logged = np.asarray(_descending(chunk.cells[0]).log_steps, np.int64)
     last_harvest = last_compiled = time.perf_counter()
     while waiting or any(occupants):
         if lanes is None or (waiting and not all(occupants)):
+            checked = lanes is not None
             lanes, occupants = _refill(lanes, occupants, waiting)
-            if not outcomes:
-                kept = jax.eval_shape(read, lanes, jnp.ones(chunk.width, bool))
-                _require_storable(
-                    {**kept, **{n: v for kind in lanes.tracks for n, v in kind.items()}}, (*OWN, "steps")
-                )
+            if not checked:
+                _require_lanes_storable(lanes)
         most, spare = (jnp.asarray(n, jnp.int32) for n in (BLOCK, len(occupants) // 2 if waiting else 0))
         ran: Lanes = run_block(lanes, most, spare)
         status = np.asarray(ran.status)
@@ -164,15 +218,21 @@ def _run_lanes(chunk: Chunk) -> list[Outcome]:
             for i in stopped:
                 cell, occupants[i] = occupants[i], None
                 assert cell is not None
-                record = {name: np.asarray(value[i]) for name, value in records.items()} | {"logged": logged}
-                outcomes.append(Outcome(cell.id, record, share, source=chunk.source))
+                record = {name: value[i] for name, value in records.items()} | {"logged": logged}
+                yield Outcome(cell.id, record, share, source=chunk.source)
             last_harvest = now
-        busy = sum(cell is not None for cell in occupants)
         lanes = ran
-        if not waiting and 0 < busy <= len(occupants) // 2 and now - last_compiled > COMPILE_SECONDS:
-            lanes, occupants = _drop_idle(ran, occupants)
+        busy = sum(cell is not None for cell in occupants)
+        narrower = max(NARROWEST, 1 << (busy - 1).bit_length()) if busy else 0
+        if not waiting and 0 < narrower <= len(occupants) // 2 and now - last_compiled > COMPILE_SECONDS:
+            lanes, occupants = _drop_idle(ran, occupants, narrower)
             last_compiled = now
-    return outcomes
+
+
+def _require_lanes_storable(lanes: Lanes) -> None:
+    kept = jax.eval_shape(read, lanes, jnp.ones(lanes.step.shape, bool))
+    tracked = {name: value for kind in lanes.tracks for name, value in kind.items()}
+    _require_storable({**kept, **tracked}, (*OWN, "steps"))
 
 
 def _refill(
@@ -184,18 +244,38 @@ def _refill(
     fresh = [i in empty for i in range(len(occupants))]
     some = next(cell for cell in occupants if cell is not None)
     cells = [cell or some for cell in occupants]
-    trials = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(with_precision(_descending(c)) for c in cells))
-    keys = jnp.stack([random_key(c.trial, c.seed) for c in cells])
-    started: Lanes = fill(trials, keys, lanes, jnp.asarray(fresh))
+    trials = _stacked([_descending(cell) for cell in cells])
+    started: Lanes = fill(trials, _keys(cells, len(cells)), lanes, jnp.asarray(fresh))
     vacant = jnp.asarray([cell is None for cell in occupants])
     return started._replace(status=jnp.where(vacant, CAPPED, started.status)), occupants
 
 
-def _drop_idle(lanes: Lanes, occupants: list[Cell | None]) -> tuple[Lanes, list[Cell | None]]:
-    """Keep only the lanes that still run, rounded up to a power of two so that few widths are ever compiled."""
+def _stacked(trials: Sequence[Descending]) -> Descending:
+    """Trials of one structure as one, each leaf with the trial as first dimension, in their own floating type."""
+    dtype = np.dtype(trials[0].precision)
+
+    def stack(*leaves: Any) -> Any:
+        if all(isinstance(leaf, float) for leaf in leaves):
+            return np.asarray(leaves, dtype)
+        return jnp.stack([jnp.asarray(leaf, dtype if isinstance(leaf, float) else None) for leaf in leaves])
+
+    return jax.tree.map(stack, *trials)
+
+
+def _keys(cells: Sequence[Cell], count: int) -> Key:
+    """The random keys of the cells, made all at once, with something behind them to fill up to `count`."""
+    numbers = np.zeros(count, np.uint64)
+    numbers[: len(cells)] = [key_number(cell.trial, cell.seed) for cell in cells]
+    return _make_keys(numbers)
+
+
+_make_keys = jax.jit(jax.vmap(jax.random.key))
+
+
+def _drop_idle(lanes: Lanes, occupants: list[Cell | None], width: int) -> tuple[Lanes, list[Cell | None]]:
+    """Keep only `width` lanes, those that still run among them: a power of two, so that few widths are ever compiled."""
     busy = [i for i, cell in enumerate(occupants) if cell is not None]
     idle = [i for i, cell in enumerate(occupants) if cell is None]
-    width = 1 << (len(busy) - 1).bit_length()
     kept = (busy + idle)[:width]
     return jax.tree.map(lambda leaf: leaf[jnp.asarray(kept)], lanes), [occupants[i] for i in kept]
 

@@ -8,6 +8,7 @@ import pickle
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
 
 STDERR_KEPT = 1 << 20
@@ -27,30 +28,38 @@ def main(tasks: int, lifeline: int, core: int) -> None:
         guard.apply()
         import lemmata.lab.work  # noqa: F401  # the slow part of the first task
 
-        connection.send_bytes(pickle.dumps("ready"))
+        connection.send_bytes(pickle.dumps(("ready", None)))
         while True:
-            connection.send_bytes(_answer(connection.recv_bytes()))
+            for answer in _answers(connection.recv_bytes()):
+                connection.send_bytes(answer)
             _forget_stderr()
     except (EOFError, OSError):
         return
 
 
-def _answer(message: bytes) -> bytes:
+def _answers(message: bytes) -> Iterator[bytes]:
+    """Messages back: parts of a result where the work gives them, then the end."""
     try:
         work, task = pickle.loads(message)
-        return pickle.dumps(work(task), pickle.HIGHEST_PROTOCOL)
+        result = work(task)
+        if isinstance(result, Iterator):
+            for part in result:
+                yield pickle.dumps(("part", part), pickle.HIGHEST_PROTOCOL)
+            yield pickle.dumps(("end", None))
+        else:
+            yield pickle.dumps(("result", result), pickle.HIGHEST_PROTOCOL)
     except Exception as error:
-        return _told(error)
+        yield _told(error)
 
 
 def _told(error: Exception) -> bytes:
     """An exception as a message; as text where it cannot be sent itself."""
     try:
-        message = pickle.dumps(error)
+        message = pickle.dumps(("result", error))
         pickle.loads(message)
         return message
     except Exception:
-        return pickle.dumps(RuntimeError(f"{type(error).__name__}: {error}"))
+        return pickle.dumps(("result", RuntimeError(f"{type(error).__name__}: {error}")))
 
 
 def _die_with_the_driver(lifeline: int) -> None:
