@@ -14,7 +14,8 @@ import numpy as np
 from lemmata import guard
 from lemmata.lab.segment import STORABLE
 from lemmata.lab.source import trial_digest
-from lemmata.loop import CAPPED, CONVERGED, FAILED, RUNNING, Lanes, fill, lane_records, read, run_block
+from lemmata.loop import Lanes, fill, lane_records, read, run_block
+from lemmata.status import CAPPED, CONVERGED, FAILED, RUNNING
 from lemmata.sweep import Cell
 from lemmata.trial import Computed, Descending, Key, key_number
 
