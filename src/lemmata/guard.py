@@ -30,7 +30,10 @@ def apply() -> None:
 
 def check() -> None:
     """Refuse to train where known bad programs come out wrong; looked at once for each installed jaxlib."""
-    seen = cache_folder() / f"sound-jaxlib-{version('jaxlib')}-python-{sys.version_info.major}{sys.version_info.minor}"
+    seen = (
+        cache_folder()
+        / f"sound-jaxlib-{version('jaxlib')}-python-{sys.version_info.major}{sys.version_info.minor}"
+    )
     if seen.exists() and not _late:
         return
     wrong = unsound()

@@ -12,11 +12,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Int, PyTree
 
 from lemmata.guard import check, double
+from lemmata.status import CAPPED, CONVERGED, DIVERGED, RUNNING
 from lemmata.trial import Descending, Key, Record, State, Tracks, random_key, with_precision
-
-RUNNING, CONVERGED, CAPPED, DIVERGED, FAILED = range(5)
-STATUS = ("running", "converged", "capped", "diverged", "failed")
-
 
 
 class Lanes(NamedTuple):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import jax
 
+from lemmata.guard import double
 from lemmata.lab.work import Chunk
 from lemmata.sweep import Cell, buckets
 from lemmata.trial import Descending, with_precision
@@ -26,7 +27,7 @@ def plan(cells: Sequence[Cell], workers: int) -> list[Chunk]:
     weighed = []
     for bucket in buckets(cells):
         weight = state_bytes(bucket[0])
-        width = lane_width(weight, len(bucket)) if bucket[0].trial.together else 1
+        width = lane_width(weight, len(bucket)) if bucket[0].trial.lockstep else 1
         size = max(width, most)
         for begin in range(0, len(bucket), size):
             part = tuple(bucket[begin : begin + size])
@@ -49,5 +50,6 @@ def state_bytes(cell: Cell) -> int:
     trial = cell.trial
     if not isinstance(trial, Descending):
         return WIDEST * LANE_BUDGET
-    state = jax.eval_shape(with_precision(trial).start, jax.random.key(0))
+    with double():
+        state = jax.eval_shape(with_precision(trial).start, jax.random.key(0))
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))

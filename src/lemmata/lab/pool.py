@@ -16,6 +16,25 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
+class Pool:
+    """Where chunks run, for as long as a command lasts."""
+
+    def __init__(self, workers: int = 0):
+        self.workers = workers
+
+    def __enter__(self) -> "Pool":
+        cache_compilations()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def run(
+        self, work: Callable[[Task], Result], tasks: Sequence[Task]
+    ) -> Iterator[tuple[Task, Result | Exception]]:
+        return run_local(work, tasks, self.workers) if self.workers else run_here(work, tasks)
+
+
 def run_here(
     work: Callable[[Task], Result], tasks: Sequence[Task]
 ) -> Iterator[tuple[Task, Result | Exception]]:

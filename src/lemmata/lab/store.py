@@ -8,19 +8,17 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import xarray as xr
 import zarr
 
-from lemmata.descent import STATUS
 from lemmata.errors import BadInput
 from lemmata.lab.work import Outcome
-from lemmata.sweep import Sweep
-from lemmata.trial import Descending, describe
+from lemmata.results import Rows
+from lemmata.status import STATUS
 
 ROWS = 256
 LEDGER = """
@@ -65,6 +63,10 @@ class Store:
         """The cells that need not be run again: all that gave a record, diverged or not."""
         return {id for id, entry in self.entries().items() if entry["status"] != "failed"}
 
+    def reasons(self) -> list[str]:
+        """Why cells failed, each reason once."""
+        return sorted({entry["reason"] for entry in self.entries().values() if entry["reason"]})
+
     def problems(self) -> list[str]:
         """What is wrong with the store, one sentence each: rows that the ledger names and the records lack."""
         entries = self.entries()
@@ -86,36 +88,13 @@ class Store:
                     found.append(f"cell {id} is '{entry['status']}' in the ledger, but not in its record.")
         return found
 
-    def load(self, sweep: Sweep) -> xr.Dataset:
-        """The results of a sweep, as far as they are there: axes and seeds as dimensions, NaN where nothing is."""
+    def read(self, ids: Sequence[str]) -> Rows:
+        """The records of these cells, as far as they are there."""
         entries = self.entries()
-        dims = sweep.dims
-        positions = {name: {label: i for i, label in enumerate(labels)} for name, labels in dims.items()}
-        shape = tuple(len(labels) for labels in dims.values())
-        found = [(cell, entries[cell.id]["row"]) for cell in sweep.cells if cell.id in entries]
-        rows = np.asarray([row for _, row in found], int)
-        where = tuple(np.asarray([positions[name][c.place[name]] for c, _ in found], int) for name in dims)
-
-        template = sweep.template
-        names = dict(template.dims)
-        log_steps = template.log_steps if isinstance(template, Descending) else ()
-        variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
-        for name, rows_of in self._arrays():
-            values = np.asarray(rows_of[:])[rows] if len(rows) else np.zeros((0, *rows_of.shape[1:]))
-            extra: tuple[str, ...] = ()
-            if name.endswith("_curve"):
-                values = values[:, : len(log_steps)]
-                extra = ("step", *names.get(name.removesuffix("_curve"), ()))
-            else:
-                extra = names.get(name, ())
-            extra += tuple(f"{name}_{i}" for i in range(len(extra), values.ndim - 1))
-            full = np.full(shape + values.shape[1:], np.nan, np.result_type(values.dtype, np.float32))
-            full[where] = values
-            variables[name] = ((*dims, *extra), full)
-        coords: dict[str, Any] = {name: list(labels) for name, labels in dims.items()}
-        if any("step" in d for d, _ in variables.values()):
-            coords["step"] = list(log_steps)
-        return xr.Dataset(variables, coords, attrs={"trial": json.dumps(describe(template))})
+        found = [i for i, id in enumerate(ids) if id in entries and entries[id]["status"] != "failed"]
+        rows = np.asarray([entries[ids[i]]["row"] for i in found], int)
+        values = {name: np.asarray(array[:])[rows] for name, array in self._arrays()} if found else {}
+        return Rows(np.asarray(found, int), values)
 
     # Writing ---------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lemmata.descent import CAPPED, CONVERGED, FAILED, RUNNING, Lanes, fill, lane_records, run_block
+from lemmata.guard import check, double
+from lemmata.loop import Lanes, fill, lane_records, run_block
+from lemmata.status import CAPPED, CONVERGED, FAILED, RUNNING
 from lemmata.sweep import Cell
 from lemmata.trial import Computed, Descending, Trial, random_key, with_precision
 
@@ -41,8 +43,10 @@ COMPILE_SECONDS = 2.0
 
 def run_chunk(chunk: Chunk) -> list[Outcome]:
     """Carry out a chunk. A cell that cannot be carried out is an outcome too; it never takes others with it."""
+    check()
     try:
-        return _run(chunk.cells, chunk.width)
+        with double():
+            return _run(chunk.cells, chunk.width)
     except Exception as error:
         if len(chunk.cells) == 1:
             return [failure(cell, error) for cell in chunk.cells]
