@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 from scipy.optimize import linear_sum_assignment
+from scipy.special import expit
 
 TINY = 1e-300  # where a probability would underflow
 BLOCK = 512  # samples whose outer products fit in a cache together
@@ -59,21 +60,23 @@ class Local(NamedTuple):
 
 
 def local(logits: Float[Array, "... neurons"], labels: Float[Array, "..."]) -> Local:
-    """Loss, slope and curvature in the logits, in one pass."""
+    """Loss, slope and curvature in the logits, in one pass; of JAX arrays, or of NumPy's (the theory's)."""
+    xp = np if isinstance(logits, np.ndarray) else jnp
     loss, slope, up, down, first, second, pull = _parts(logits, labels)
     neurons = logits.shape[-1]
     weight = (labels / up**2 + (1 - labels) / down**2) / neurons**2
     curve = weight[..., None, None] * first[..., :, None] * first[..., None, :]
-    return Local(loss, slope, curve - jnp.eye(neurons) * ((pull / neurons)[..., None] * second)[..., None])
+    return Local(loss, slope, curve - xp.eye(neurons) * ((pull / neurons)[..., None] * second)[..., None])
 
 
 def _parts(logits: Array, labels: Array) -> tuple[Array, ...]:
+    xp, phi = (np, expit) if isinstance(logits, np.ndarray) else (jnp, jax.nn.sigmoid)
     neurons = logits.shape[-1]
-    p, q = jax.nn.sigmoid(logits), jax.nn.sigmoid(-logits)
-    up, down = jnp.maximum(jnp.mean(p, -1), TINY), jnp.maximum(jnp.mean(q, -1), TINY)
+    p, q = phi(logits), phi(-logits)
+    up, down = xp.maximum(xp.mean(p, -1), TINY), xp.maximum(xp.mean(q, -1), TINY)
     first = p * q
     pull = labels / up - (1 - labels) / down
-    loss = -labels * jnp.log(up) - (1 - labels) * jnp.log(down)
+    loss = -labels * xp.log(up) - (1 - labels) * xp.log(down)
     return loss, -(pull / neurons)[..., None] * first, up, down, first, first * (q - p), pull
 
 
