@@ -200,6 +200,13 @@ def draw(key: Key, world: World, count: int, labels: str) -> Samples:
     return Samples(inputs, given, groups)
 
 
+def fresh_inputs(key: Key, world: World, points: int) -> Float[Array, "groups points dim"]:
+    """Fresh inputs of every group: the same standard normal draws, moved and stretched by each."""
+    noise = jax.random.normal(key, (points, world.teacher.shape[0]))
+    roots = jnp.linalg.cholesky(world.mixture.covariances)
+    return world.mixture.means[:, None] + jnp.einsum("pd,ged->gpe", noise, roots)
+
+
 # Score functions of a mixture (Definition C.1.1) ------------------------------------------------------------------------
 
 

@@ -18,7 +18,7 @@ def world_of(trial, seed: int = 0) -> World:
     import jax
 
     with double():
-        drawn = trial.population.world(jax.random.split(random_key(trial, seed), 3)[0])
+        drawn = trial.world(random_key(trial, seed))
         drawn = jax.tree.map(lambda leaf: np.asarray(leaf, float), drawn)
     return World(mixture(*drawn.mixture), check_teacher(drawn.teacher))
 
