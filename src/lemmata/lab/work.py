@@ -1,37 +1,54 @@
-"""One chunk of cells to its records: pure, what a worker executes."""
+"""One chunk of cells to its outcomes: pure, what a worker executes."""
 
 import time
+import traceback
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lemmata.guard import check, double
-from lemmata.loop import Lanes, fill, lane_records, run_block
+from lemmata import guard
+from lemmata.lab.segment import STORABLE
+from lemmata.lab.source import trial_digest
+from lemmata.loop import Lanes, fill, lane_records, read, run_block
 from lemmata.status import CAPPED, CONVERGED, FAILED, RUNNING
 from lemmata.sweep import Cell
-from lemmata.trial import Computed, Descending, Trial, random_key, with_precision
+from lemmata.trial import Computed, Descending, random_key, with_precision
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Cells of one bucket that run together, `width` of them at a time."""
+    """Cells of one bucket that run together, `width` of them at a time. `source` is the digest of their code as the driver
+    knows it; a worker that finds other code refuses."""
 
     cells: tuple[Cell, ...]
     width: int
+    source: str = ""
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def split(self) -> list["Chunk"]:
+        """Two halves of the same width, so that numbers do not depend on how often a chunk was lost."""
+        middle = len(self.cells) // 2
+        halves = (self.cells[:middle], self.cells[middle:])
+        return [replace(self, cells=half) for half in halves if half]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one cell: its record, or the reason why there is none."""
+    """What became of one cell: its record, or the reason why there is none. `source` is the digest of the code that ran."""
 
     id: str
     record: Mapping[str, np.ndarray]
     seconds: float
     reason: str = ""
+    traceback: str = ""
+    source: str = ""
 
 
 BLOCK = 512
@@ -40,52 +57,102 @@ BLOCK = 512
 COMPILE_SECONDS = 2.0
 """Fewer lanes need another compilation, which takes about this long: it is earned by having run for as long."""
 
+OWN = ("status", "logged")
+"""Names in a record that are the lab's; `steps` too where the lab counts them."""
+
 
 def run_chunk(chunk: Chunk) -> list[Outcome]:
     """Carry out a chunk. A cell that cannot be carried out is an outcome too; it never takes others with it."""
-    check()
+    guard.check()
+    trial = chunk.cells[0].trial
+    source = chunk.source or trial_digest(trial)
+    if type(trial).__module__ != "__main__" and trial_digest(trial) != source:
+        error = RuntimeError("the code of this trial was changed while the sweep was running; run it again.")
+        return [failure(cell, error, source) for cell in chunk.cells]
+    with guard.double():
+        return _run_or_halve(replace(chunk, source=source))
+
+
+def failure(cell: Cell, error: BaseException, source: str, seconds: float = 0.0) -> Outcome:
+    """The outcome of a cell that could not be carried out."""
+    told = "".join(traceback.format_exception(error)) if error.__traceback__ else ""
+    return Outcome(cell.id, nothing(), seconds, f"{type(error).__name__}: {error}", told, source)
+
+
+def nothing() -> dict[str, np.ndarray]:
+    """The record of a cell that failed."""
+    return {"status": np.asarray(FAILED, np.int32), "steps": np.asarray(0, np.int32)}
+
+
+def _run_or_halve(chunk: Chunk) -> list[Outcome]:
+    """Where a chunk fails, find out which cells are at fault."""
+    began = time.perf_counter()
     try:
-        with double():
-            return _run(chunk.cells, chunk.width)
+        return _run(chunk)
     except Exception as error:
         if len(chunk.cells) == 1:
-            return [failure(cell, error) for cell in chunk.cells]
-        # Find out which cells are at fault.
-        return [outcome for cell in chunk.cells for outcome in run_chunk(Chunk((cell,), 1))]
+            return [failure(chunk.cells[0], error, chunk.source, time.perf_counter() - began)]
+        return [outcome for half in chunk.split() for outcome in _run_or_halve(half)]
 
 
-def failure(cell: Cell, error: Exception) -> Outcome:
-    """The outcome of a cell that could not be carried out."""
-    record = {"status": np.asarray(FAILED), "steps": np.asarray(0)}
-    return Outcome(cell.id, record, 0.0, f"{type(error).__name__}: {error}")
-
-
-def _run(cells: Sequence[Cell], width: int) -> list[Outcome]:
-    kind = cells[0].trial
+def _run(chunk: Chunk) -> list[Outcome]:
+    kind = chunk.cells[0].trial
     if isinstance(kind, Computed):
-        return [_compute(cell, cell.trial) for cell in cells]
-    assert isinstance(kind, Descending)
-    return _run_lanes(cells, width)
+        return [_compute(cell, chunk.source) for cell in chunk.cells]
+    if isinstance(kind, Descending):
+        return _run_lanes(chunk)
+    raise TypeError(f"{type(kind).__name__} is neither Descending nor Computed.")
 
 
-def _compute(cell: Cell, trial: Trial) -> Outcome:
+def _compute(cell: Cell, source: str) -> Outcome:
+    trial = cell.trial
     assert isinstance(trial, Computed)
     began = time.perf_counter()
-    record = {name: np.asarray(value) for name, value in trial.compute(random_key(trial, cell.seed)).items()}
-    record = {"status": np.asarray(CONVERGED), "steps": np.asarray(0)} | record
-    return Outcome(cell.id, record, time.perf_counter() - began)
+    try:
+        found = trial.compute(random_key(trial, cell.seed))
+        _require_storable(found, OWN)
+        record = {"steps": np.asarray(0, np.int32)} | {
+            name: np.asarray(value) for name, value in found.items()
+        }
+    except Exception as error:
+        return failure(cell, error, source, time.perf_counter() - began)
+    record["status"] = np.asarray(CONVERGED, np.int32)
+    return Outcome(cell.id, record, time.perf_counter() - began, source=source)
 
 
-def _run_lanes(cells: Sequence[Cell], width: int) -> list[Outcome]:
+def _require_storable(record: Any, own: Sequence[str]) -> None:
+    """Refuse what cannot be kept as named arrays of numbers, with a reason."""
+    if not isinstance(record, Mapping):
+        raise TypeError(f"a record must be a mapping of names to arrays, not {type(record).__name__}.")
+    for name, value in record.items():
+        if not isinstance(name, str) or not name or "/" in name or name.startswith("."):
+            raise ValueError(f"{name!r} cannot be the name of a variable.")
+        if name in own:
+            raise ValueError(f"the name '{name}' in a record is the lab's own.")
+        try:
+            kind = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
+        except ValueError as error:
+            raise ValueError(f"variable '{name}' is not an array: {error}") from None
+        if np.dtype(kind) not in STORABLE:
+            raise TypeError(f"variable '{name}' has type {kind}, which is not stored; give numbers.")
+
+
+def _run_lanes(chunk: Chunk) -> list[Outcome]:
     """Run Descending cells in lanes: a lane whose run has stopped is refilled; towards the end idle lanes are dropped."""
-    waiting = deque(cells)
-    occupants: list[Cell | None] = [None] * width
+    waiting = deque(chunk.cells)
+    occupants: list[Cell | None] = [None] * chunk.width
     lanes: Lanes | None = None
     outcomes: list[Outcome] = []
+    logged = np.asarray(_descending(chunk.cells[0]).log_steps, np.int64)
     last_harvest = last_compiled = time.perf_counter()
     while waiting or any(occupants):
         if lanes is None or (waiting and not all(occupants)):
             lanes, occupants = _refill(lanes, occupants, waiting)
+            if not outcomes:
+                kept = jax.eval_shape(read, lanes, jnp.ones(chunk.width, bool))
+                _require_storable(
+                    {**kept, **{n: v for kind in lanes.tracks for n, v in kind.items()}}, (*OWN, "steps")
+                )
         most, spare = (jnp.asarray(n, jnp.int32) for n in (BLOCK, len(occupants) // 2 if waiting else 0))
         ran: Lanes = run_block(lanes, most, spare)
         status = np.asarray(ran.status)
@@ -97,7 +164,8 @@ def _run_lanes(cells: Sequence[Cell], width: int) -> list[Outcome]:
             for i in stopped:
                 cell, occupants[i] = occupants[i], None
                 assert cell is not None
-                outcomes.append(Outcome(cell.id, {name: value[i] for name, value in records.items()}, share))
+                record = {name: np.asarray(value[i]) for name, value in records.items()} | {"logged": logged}
+                outcomes.append(Outcome(cell.id, record, share, source=chunk.source))
             last_harvest = now
         busy = sum(cell is not None for cell in occupants)
         lanes = ran
