@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float
 from scipy.optimize import linear_sum_assignment
 from scipy.special import expit
 
+Numbers = Array | np.ndarray
 TINY = 1e-300  # where a probability would underflow
 BLOCK = 512  # samples whose outer products fit in a cache together
 
@@ -59,7 +60,7 @@ class Local(NamedTuple):
     curve: Float[Array, "... neurons neurons"]
 
 
-def local(logits: Float[Array, "... neurons"], labels: Float[Array, "..."]) -> Local:
+def local(logits: Numbers, labels: Numbers) -> Local:
     """Loss, slope and curvature in the logits, in one pass; of JAX arrays, or of NumPy's (the theory's)."""
     xp = np if isinstance(logits, np.ndarray) else jnp
     loss, slope, up, down, first, second, pull = _parts(logits, labels)
@@ -69,10 +70,11 @@ def local(logits: Float[Array, "... neurons"], labels: Float[Array, "..."]) -> L
     return Local(loss, slope, curve - xp.eye(neurons) * ((pull / neurons)[..., None] * second)[..., None])
 
 
-def _parts(logits: Array, labels: Array) -> tuple[Array, ...]:
+def _parts(logits: Numbers, labels: Numbers) -> tuple[Numbers, ...]:
     xp, phi = (np, expit) if isinstance(logits, np.ndarray) else (jnp, jax.nn.sigmoid)
     neurons = logits.shape[-1]
-    p, q = phi(logits), phi(-logits)
+    p = phi(logits)
+    q = phi(-logits)
     up, down = xp.maximum(xp.mean(p, -1), TINY), xp.maximum(xp.mean(q, -1), TINY)
     first = p * q
     pull = labels / up - (1 - labels) / down
@@ -162,7 +164,7 @@ def newton_step(search: Newton, inputs: Array, labels: Array, tolerance: float) 
     """One Newton step of every search that has not arrived: downhill also where the risk is not convex (eigenvalues by
     their absolute value), no further than the radius, taken back where the risk would rise."""
     weights, here, radius, steps = search
-    starts, dim, neurons = weights.shape
+    _, dim, neurons = weights.shape
     moving = ~arrived(search, tolerance)
 
     def direction(gradient: Array, hessian: Array, most: Array) -> Array:
@@ -204,7 +206,7 @@ def critical_point(weights: Array, inputs: Array, labels: Array, tolerance: floa
 # Permutations ----------------------------------------------------------------------------------------------------------
 
 
-def align_columns(weights: np.ndarray, teacher: np.ndarray) -> np.ndarray:
+def align_columns(weights: Numbers, teacher: Numbers) -> np.ndarray:
     """W with its columns in the order nearest to W* (exact: linear assignment on squared distances)."""
     weights, teacher = np.asarray(weights), np.asarray(teacher)
     cost = ((weights[:, :, None] - teacher[:, None, :]) ** 2).sum(0)
@@ -212,7 +214,7 @@ def align_columns(weights: np.ndarray, teacher: np.ndarray) -> np.ndarray:
     return weights[:, own[np.argsort(theirs)]]
 
 
-def distance(weights: np.ndarray, teacher: np.ndarray) -> float:
+def distance(weights: Numbers, teacher: Numbers) -> float:
     """min over permutations P of |W - W* P|_F."""
     return float(np.linalg.norm(align_columns(weights, teacher) - teacher))
 

@@ -8,7 +8,10 @@ from lemmata.guard import double
 from lemmata.measure.compare import Condition
 from lemmata.studies.group_imbalance.data import World, check_teacher, mixture
 from lemmata.studies.group_imbalance.theory import bounds, population
+from lemmata.studies.group_imbalance.theory.bounds import *  # noqa: F403
 from lemmata.studies.group_imbalance.theory.bounds import Setting
+from lemmata.studies.group_imbalance.theory.population import *  # noqa: F403
+from lemmata.studies.group_imbalance.theory.rho_function import *  # noqa: F403
 from lemmata.study import Prediction
 from lemmata.trial import random_key
 

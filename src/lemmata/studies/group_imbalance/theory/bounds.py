@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from lemmata.studies.group_imbalance.data import Mixture
-from lemmata.studies.group_imbalance.theory.rho import rho
+from lemmata.studies.group_imbalance.theory.rho_function import rho
 
 Column = Literal["covariance-small", "covariance-large", "mean", "fraction-smallest", "fraction-largest"]
 Row = Literal["samples", "rate", "error", "average", "group"]

@@ -13,7 +13,7 @@ from scipy.stats import qmc
 
 from lemmata.studies.group_imbalance.data import Mixture
 from lemmata.studies.group_imbalance.network import Curvature, local
-from lemmata.studies.group_imbalance.theory.rho import REACH
+from lemmata.studies.group_imbalance.theory.rho_function import REACH
 
 MOST_NODES = 4_000_000
 DRAWS = 2**16

@@ -4,6 +4,21 @@ initialisation and then descent (`tensor`), and what takes no training (`exact`)
 from lemmata.studies.group_imbalance.trials.descents import Descents
 from lemmata.studies.group_imbalance.trials.exact import Deviations, Exact, Lemma
 from lemmata.studies.group_imbalance.trials.starts import Starts
-from lemmata.studies.group_imbalance.trials.tensor import Initialised
+from lemmata.studies.group_imbalance.trials.tensor import (
+    Initialised,
+    inverted_magnitude,
+    leading_subspace,
+    tensor_initialisation,
+)
 
-__all__ = ["Descents", "Deviations", "Exact", "Initialised", "Lemma", "Starts"]
+__all__ = [
+    "Descents",
+    "Deviations",
+    "Exact",
+    "Initialised",
+    "Lemma",
+    "Starts",
+    "inverted_magnitude",
+    "leading_subspace",
+    "tensor_initialisation",
+]

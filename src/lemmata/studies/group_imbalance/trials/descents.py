@@ -16,18 +16,21 @@ from lemmata.studies.group_imbalance.network import (
     entropy_of,
     excess_of,
     loss_of,
+    predict_proba,
     value_and_gradient,
 )
 from lemmata.trial import Key, Precision, Tracks, fixed
 
 
 class Sight(NamedTuple):
-    """What a descent is looked at from: the world, the critical point W_n near W* (Newton), the spectrum of the Hessian there,
-    the step size, noise drawn once, and fresh inputs of every group (group, point, dim)."""
+    """What a descent is looked at from: the world, the critical point W_n near W* (Newton), the spectrum of the Hessian
+    there and of the Fisher information at W* (on the same inputs), the step size, noise drawn once, and fresh inputs of
+    every group."""
 
     world: World
     critical: Float[Array, "dim neurons"]
     spectrum: Float[Array, " size"]
+    fisher: Float[Array, " size"]
     step: Float[Array, ""]
     shift: Float[Array, "dim neurons"]
     fresh: Float[Array, "groups points dim"]
@@ -59,6 +62,7 @@ class Descents(Learner):
         "group_excess": ("group",),
         "group_entropy": ("group",),
         "last_group_excess": ("group",),
+        "group_sharp": ("group",),
     }
 
     population: Population = Population()
@@ -101,6 +105,7 @@ class Descents(Learner):
             world,
             found.weights[0],
             jnp.linalg.eigvalsh(found.here.hessian[0]),
+            jnp.linalg.eigvalsh(fisher(world.teacher, data.inputs)),
             self._step(start, data.inputs, data.labels, world),
             self._noise(noise_key),
             fresh_inputs(test_key, world, self.test_points),
@@ -136,7 +141,8 @@ class Descents(Learner):
     def record(self, state: Learning) -> dict[str, Array]:
         sight, teacher = state.world, state.world.world.teacher
         _, scaled = value_and_gradient(state.params, *state.data)
-        rate = sight.step * self.descent.learning_rate
+        samples, rate = self.population.samples, sight.step * self.descent.learning_rate
+        size, decay = sight.spectrum.shape[0], 1 - rate * sight.spectrum
         ahead = jnp.linalg.norm(state.params - rate * scaled - sight.critical)
         limit = aligned(sight.critical[None], teacher)[0]
         last = aligned(state.params[None], teacher)[0]
@@ -153,6 +159,11 @@ class Descents(Learner):
             "curvature_low": sight.spectrum[0],
             "curvature_high": sight.spectrum[-1],
             "step_size": rate,
+            "rate_sharp": sight.fisher[0] / sight.fisher[-1],
+            "error_sharp": jnp.sqrt(jnp.sum(1 / sight.fisher) / samples),
+            "group_sharp": self._group_sharp(sight) / samples,
+            "floor_exact": rate * self.noise / jnp.sqrt(3 * samples) * jnp.sqrt(jnp.sum(1 / (1 - decay**2))),
+            "floor_bound": self.noise / sight.spectrum[0] * jnp.sqrt(size * jnp.log(samples) / samples),
             "error": jnp.linalg.norm(limit - teacher),
             "last_error": jnp.linalg.norm(last - teacher),
             "teacher_norm": jnp.linalg.norm(teacher),
@@ -160,6 +171,12 @@ class Descents(Learner):
             "last_group_excess": excess(state.params),
             "group_entropy": jnp.mean(jax.vmap(lambda x: entropy_of(teacher, x))(sight.fresh), -1),
         }
+
+    def _group_sharp(self, sight: Sight) -> Float[Array, " groups"]:
+        """tr(I_l I^-1) / 2 of every group, both from the fresh inputs."""
+        each = jax.lax.map(lambda x: fisher(sight.world.teacher, x), sight.fresh)
+        inverse = jnp.linalg.inv(jnp.tensordot(sight.world.mixture.weights, each, 1))
+        return jnp.sum(each * inverse, (1, 2)) / 2
 
     def _distance(self, state: Learning) -> Float[Array, ""]:
         return jnp.linalg.norm(state.params - state.world.critical)
@@ -182,6 +199,11 @@ class Descents(Learner):
         size = jnp.linalg.norm(world.mixture.means, axis=1)
         spread = jnp.sqrt(jnp.linalg.eigvalsh(world.mixture.covariances)[:, -1])
         return 1 / (world.mixture.weights @ (size + spread) ** 2)
+
+
+def fisher(teacher: Array, inputs: Array) -> Float[Array, "size size"]:
+    """The Fisher information at W* over given inputs: the Hessian for soft labels."""
+    return curvature(teacher[None], inputs, predict_proba(teacher, inputs)).hessian[0]
 
 
 def around(key: Key, shape: tuple[int, int], radius: float | Array) -> Array:

@@ -11,14 +11,15 @@ from lemmata.studies.group_imbalance.data import Population, Samples, World, sco
 from lemmata.studies.group_imbalance.network import align_columns, curvature
 from lemmata.studies.group_imbalance.theory import bounds, population
 from lemmata.studies.group_imbalance.theory.bounds import ROWS, Setting
-from lemmata.studies.group_imbalance.theory.rho import rho, rho_exact
+from lemmata.studies.group_imbalance.theory.rho_function import rho, rho_exact
 from lemmata.studies.group_imbalance.trials import tensor
 from lemmata.trial import Computed, Key, fixed
 
 
 class Exact(Computed):
-    """What theory says about a mixture and a teacher drawn at random: the rows of Table 4.1 for `group` from the closed forms,
-    and (`what=both`) the sharp constants from the Fisher information, with both sides of Lemma C.4.4."""
+    """What theory says about a mixture and a teacher drawn at random: the rows of Table 4.1 for `group` from the closed
+    forms, and (`what=both`) the sharp constants from the Fisher information, with both sides of Lemma C.4.4. `column` is
+    the column of the table that the mixture belongs to."""
 
     name: ClassVar = "group-imbalance/exact"
     paired: ClassVar = (
@@ -27,11 +28,15 @@ class Exact(Computed):
         "population.spreads",
         "population.samples",
         "what",
+        "column",
     )
     dims: ClassVar = {"group_excess": ("group",), "group_entropy": ("group",)}
 
     population: Population = Population()
     group: int = fixed(default=1)
+    column: Literal["", "covariance-small", "covariance-large", "mean", "fraction-smallest", "fraction-largest"] = fixed(
+        default=""
+    )
     what: Literal["closed", "both"] = fixed(default="closed")
 
     def __check_init__(self):
@@ -66,7 +71,7 @@ class Exact(Computed):
 
 
 class Lemma(Computed):
-    """Both sides of Lemma C.4.1 at one mean and sigma, and of Lemma C.4.4 for W* = sigma I, one group N(mu/sigma... , I)."""
+    """Both sides of Lemma C.4.1 at one mean and sigma, and of Lemma C.4.4 for W* = sigma I and one group N(mu, I)."""
 
     name: ClassVar = "group-imbalance/lemma"
 

@@ -15,7 +15,7 @@ from lemmata.errors import require
 from lemmata.loop import train
 from lemmata.studies.group_imbalance.data import Mixture, Samples, Scores, World, is_symmetric, scores
 from lemmata.studies.group_imbalance.network import align_columns
-from lemmata.studies.group_imbalance.theory.rho import bend, line, slope
+from lemmata.studies.group_imbalance.theory.rho_function import bend, line, slope
 from lemmata.studies.group_imbalance.trials.descents import Descents
 from lemmata.trial import Computed, Key, fixed
 
