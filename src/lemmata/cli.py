@@ -97,6 +97,7 @@ def show(options: argparse.Namespace) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from lemmata.lab.pool import Pool
+    from lemmata.lab.run import reasons
     from lemmata.progress import bar
 
     order = _order(options.name, options)
@@ -127,7 +128,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print_verdicts(verdicts)
         print(f"\n{_said(counts)}")
-        for reason in order.store.reasons():
+        for reason in reasons(order.store):
             print(f"  failed because: {reason}")
         if law is not None:
             said = f"{law.value:.3g} [{law.low:.3g}, {law.high:.3g}]" if law.exists else law.note
@@ -194,6 +195,7 @@ def figure(options: argparse.Namespace) -> None:
 
 def status(options: argparse.Namespace) -> None:
     from lemmata.desk import stored_order
+    from lemmata.lab.run import reasons
 
     order = stored_order(options.dir)
     manifest, counts = order.store.manifest, order.counts()
@@ -201,7 +203,7 @@ def status(options: argparse.Namespace) -> None:
         return _print_json({"store": options.dir, **counts, "manifest": manifest})
     print(f"{order.name}, draw {order.figure.draw_number}, started {manifest['started']}")
     print(", ".join(f"{name}: {count}" for name, count in counts.items()))
-    for reason in order.store.reasons():
+    for reason in reasons(order.store):
         print(f"  failed because: {reason}")
     print(f"to repeat or resume: {manifest['command']}")
 
