@@ -267,16 +267,17 @@ def _table(grids: dict[str, tuple[float, ...]], what: str, scale: Scale) -> Swee
     return Sweep(_column(trial, start), axes, _seeds(scale, 3, 12, 40))
 
 
+def varied_value(trial: Exact) -> float:
+    """What the column of a trial varies: |Sigma_l|, |mu_l| or lambda_l."""
+    population = trial.population
+    if trial.column.startswith("covariance"):
+        return population.spreads[1] ** 2
+    return abs(population.shifts[1]) * sqrt(population.dim) if trial.column == "mean" else population.fractions[1]
+
+
 def _with_parameter(results: xr.Dataset) -> xr.Dataset:
     """The value that each column varies, as a coordinate."""
-
-    def value(trial: Exact) -> float:
-        population = trial.population
-        if trial.column.startswith("covariance"):
-            return population.spreads[1] ** 2
-        return abs(population.shifts[1]) * sqrt(population.dim) if trial.column == "mean" else population.fractions[1]
-
-    return results.assign_coords(parameter=over_cells(results, value).drop_vars("trial"))
+    return results.assign_coords(parameter=over_cells(results, varied_value).drop_vars("trial"))
 
 
 def _pattern(trial: Lemma, pattern: str) -> Lemma:
