@@ -128,5 +128,6 @@ def over_tokens(
 def logit_range(logits: np.ndarray) -> tuple[float, float]:
     """Smallest and largest off-diagonal logit: the frozen diagonal would hide everything else."""
     off = np.asarray(logits, float)[~np.eye(len(logits), dtype=bool)]
-    low, high = float(off.min()), float(off.max())
+    known = off[np.isfinite(off)] if np.isfinite(off).any() else np.zeros(1)
+    low, high = float(known.min()), float(known.max())
     return (low, high) if high > low else (low - 0.5, high + 0.5)

@@ -11,10 +11,13 @@ from matplotlib import patheffects
 from matplotlib.axes import Axes
 
 from lemmata.draw.palette import BLACK, BLUE, GREY, colours
+from lemmata.status import FAILED
 
 Centre = Literal["median", "mean", "geometric"]
 BAND = "Lines: median over seeds, bands: quartiles."
 DOTS = "Lines: median over seeds, dots: seeds."
+BARS = "Bars: median over seeds, dots: seeds."
+MEAN = "Lines: mean over seeds, dots: seeds."
 TRAINING = ("step", "log")  # dimensions along which a run that has stopped keeps its last value
 
 
@@ -60,6 +63,12 @@ def held(rows: np.ndarray) -> np.ndarray:
     return np.take_along_axis(rows, last, axis=-1)
 
 
+def one_run(results: xr.Dataset) -> xr.Dataset:
+    """The first seed whose run has a record, to be shown alone; the first of all if none has."""
+    known = results["status"].notnull() & (results["status"] != FAILED)
+    return results.isel(seed=int(known.values.argmax()))
+
+
 def line(
     axes: Axes,
     values: xr.DataArray,
@@ -77,7 +86,7 @@ def line(
     and markers (a style with "o", "s", ...) dots. Returns what was drawn, for laws to be held against it.
     """
     found = series(values, over, centre)
-    marked = any(mark in style for mark in "os^vDx*")
+    marked = any(mark in style for mark in "os^vx")
     shown = ("runs" if marked else "quartiles") if spread == "auto" else spread
     if shown == "quartiles" and len(found.x):
         low, high = found.quartiles()
@@ -86,8 +95,9 @@ def line(
         else:
             axes.fill_between(found.x, low, high, color=colour, alpha=0.2, linewidth=0)
     elif shown == "runs" and len(found.runs) > 1:
-        thin = {"marker": ".", "linestyle": "", "markersize": 3} if marked else {"linewidth": 0.6}
-        axes.plot(found.x, found.runs.T, color=colour, alpha=0.35, **thin)
+        thin: dict[str, Any] = {"linewidth": 0.6}
+        dots: dict[str, Any] = {"marker": ".", "linestyle": "", "markersize": 3}
+        axes.plot(found.x, found.runs.T, color=colour, alpha=0.35, **(dots if marked else thin))
     axes.plot(found.x, found.middle, style, color=colour, label=label, **look)
     return found
 
@@ -147,7 +157,8 @@ def law(
     rim = [patheffects.withStroke(linewidth=3.2, foreground="white")] if on_map else None
     if band is not None:
         axes.fill_between(x, *band, color=colour, alpha=0.3, linewidth=0)
-    axes.plot(x, y, style, color=colour, label=label, path_effects=rim, **{"linewidth": 1.3} | look)
+    look.setdefault("linewidth", 1.3)
+    axes.plot(x, y, style, color=colour, label=label, path_effects=rim, **look)
 
 
 def slope(

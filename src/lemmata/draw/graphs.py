@@ -34,7 +34,7 @@ def graph(
     at = layout(adjacency) if places is None else np.asarray(places, float)
     plain = len(weight) == 0 or np.ptp(weight) == 0
     widths = np.full(len(weight), 0.6) if plain else 4 * weight / weight.max()
-    axes.add_collection(LineCollection(at[joined], linewidths=widths, colors=GREY, alpha=0.6, zorder=1))
+    axes.add_collection(LineCollection(list(at[joined]), linewidths=widths, colors=GREY, alpha=0.6, zorder=1))
     kinds = np.asarray(group_of, int)
     rims = np.isin(np.arange(size), np.asarray(outlined, int))
     axes.scatter(
@@ -42,11 +42,11 @@ def graph(
         s=np.broadcast_to(np.asarray(sizes, float), size),
         c=[GROUPS(kind % GROUPS.N) for kind in kinds],
         edgecolors=[BLACK if rim else "white" for rim in rims],
-        linewidths=np.where(rims, 1.8, 0.6),
+        linewidths=np.where(rims, 1.8, 0.6).tolist(),
         zorder=2,
     )
     for node, label in enumerate(text or ()):
-        axes.text(*at[node], label, ha="center", va="center", fontsize=7, zorder=3)
+        axes.text(at[node, 0], at[node, 1], label, ha="center", va="center", fontsize=7, zorder=3)
     for kind, name in enumerate(groups):
         axes.plot([], [], "o", color=GROUPS(kind % GROUPS.N), label=name)
     axes.set_aspect("equal")
@@ -98,4 +98,8 @@ def _pairs(adjacency: Adjacency) -> tuple[int, np.ndarray, np.ndarray]:
     """How many nodes there are, the pairs that are joined, and the weight of each."""
     matrix = sparse.coo_array(abs(sparse.csr_array(adjacency)))
     larger = sparse.triu(matrix.maximum(matrix.T), k=1).tocoo()
-    return matrix.shape[0], np.stack([larger.row, larger.col], 1).astype(int), np.asarray(larger.data, float)
+    return (
+        int(np.shape(adjacency)[0]),
+        np.stack([larger.row, larger.col], 1).astype(int),
+        np.asarray(larger.data, float),
+    )

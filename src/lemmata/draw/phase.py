@@ -63,7 +63,7 @@ def phase_diagram(
         at_y, at_x = np.nonzero(crossed)
         said = "diverged" if len(at_x) else None
         axes.plot(xs[at_x], ys[at_y], "x", color=RED, markersize=6, label=said)
-    fine = np.geomspace(*y_edges[[0, -1]], 200) if log_y else np.linspace(*y_edges[[0, -1]], 200)
+    fine = (np.geomspace if log_y else np.linspace)(y_edges[0], y_edges[-1], 200)
     for one in lines:
         _draw(axes, one, fine[fine > 0])
     return mesh

@@ -77,7 +77,11 @@ class Picture(Figure):
         return page.getvalue()
 
 
-def picture(draw: "Callable[[xr.Dataset], tuple[Figure, str]]") -> Callable[..., Figure]:
+Drawn = tuple[Figure, str]
+"""A figure and what it shows, in words."""
+
+
+def picture(draw: "Callable[[xr.Dataset], Drawn]") -> Callable[..., Figure]:
     """Decorates a drawing of results that returns a figure and what it shows: draws it in the lab's style and writes the
     caption. What comes out takes the results and, if there are any, the verdicts."""
 

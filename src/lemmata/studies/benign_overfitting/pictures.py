@@ -3,12 +3,11 @@
 import numpy as np
 import xarray as xr
 from matplotlib.colors import BoundaryNorm
-from matplotlib.figure import Figure
 
-from lemmata.draw.curves import BAND, DOTS, law, line, lines, reference, slope
+from lemmata.draw.curves import BAND, DOTS, MEAN, law, line, lines, one_run, reference, slope
 from lemmata.draw.palette import BLACK, BLUE, GREEN, GREY, ORANGE, RED
 from lemmata.draw.phase import Line, measured_line, phase_diagram
-from lemmata.draw.style import canvas, panel, picture, shared_key
+from lemmata.draw.style import Drawn, canvas, panel, picture, shared_key
 from lemmata.measure.levelset import level_set
 from lemmata.results import settings
 from lemmata.status import DIVERGED
@@ -23,41 +22,33 @@ RELATIVE = r"$N\,\mathrm{SNR}^2 / (2 C_p^2)$"
 
 
 @picture
-def phase(results: xr.Dataset) -> tuple[Figure, str]:
+def phase(results: xr.Dataset) -> Drawn:
     """Figure 1: (a) test loss over SNR and N, (b) the same cut at 0.2, with predicted and measured boundaries."""
     fields = settings(results)
-    critical = theory.critical_control(fields["data.noise_ratio"])
-    figure, panels = canvas(2, sharey=True)
-    loss = results.swap_dims(signal_norm="snr").test_loss
-    mean = loss.mean("seed")
-    diverged = (results.swap_dims(signal_norm="snr").status == DIVERGED).any("seed")
+    printed, critical = theory.PAPER_CONTROL, theory.critical_control(fields["data.noise_ratio"])
+    figure, (left, right) = canvas(2, sharey=True)
+    results = results.swap_dims(signal_norm="snr")
+    loss, mean = results.test_loss, results.test_loss.mean("seed")
+    diverged = (results.status == DIVERGED).any("seed")
     boundaries = [
-        Line(
-            f"paper: {CONTROL} = {theory.PAPER_CONTROL:.0f}", theory.boundary(theory.PAPER_CONTROL), RED, "--"
-        ),
+        Line(f"paper: {CONTROL} = {printed:.0f}", theory.boundary(printed), RED, "--"),
         Line(f"mean field: {CONTROL} $= 2C_p^2$ = {critical:.0f}", theory.boundary(critical), BLACK, ":"),
         *measured_line(loss, lambda v, x, y: level_set(v, CUT, x, y), "snr", "samples", "SNR* ∝ $N$"),
     ]
     above = (mean > CUT).astype(float).where(mean.notnull())
-    looks = ({}, {"norm": BoundaryNorm([0, 0.5, 1], 256), "cmap": "cividis"})
-    for axes, values, look, ticks, title in zip(
-        panels,
-        (mean, above),
-        looks,
-        (None, [0.25, 0.75]),
-        ("(a) test loss", f"(b) cut at {CUT}"),
-        strict=True,
-    ):
-        mesh = phase_diagram(axes, values, "snr", "samples", boundaries, diverged=diverged, **look)
-        bar = figure.colorbar(mesh, ax=axes, ticks=ticks, label="test loss")
-        panel(axes, SNR, "samples N" if ticks is None else "", title, keyed=False)
-    bar.set_ticklabels([f"≤ {CUT}", f"> {CUT}"])
-    shared_key(figure, panels[0])
+    mesh = phase_diagram(left, mean, "snr", "samples", boundaries, diverged=diverged)
+    figure.colorbar(mesh, ax=left, label="test loss")
+    parted = {"norm": BoundaryNorm([0, 0.5, 1], 256), "cmap": "cividis"}
+    mesh = phase_diagram(right, above, "snr", "samples", boundaries, diverged=diverged, **parted)
+    figure.colorbar(mesh, ax=right, ticks=[0.25, 0.75]).set_ticklabels([f"≤ {CUT}", f"> {CUT}"])
+    panel(left, SNR, "samples N", "(a) test loss", keyed=False)
+    panel(right, SNR, "", f"(b) cut at {CUT}", keyed=False)
+    shared_key(figure, left)
     return figure, f"Test loss after training to loss {fields['descent.target_loss']:g}, mean over seeds."
 
 
 @picture
-def dynamics(results: xr.Dataset) -> tuple[Figure, str]:
+def dynamics(results: xr.Dataset) -> Drawn:
     """Figures 3 and 4: values, logits and attention over the iterations."""
     figure, axes = canvas(4, width=3.6, height=3.4)
     line(axes[0], results.signal_value_curve, "step", BLUE, r"$y\,\mu^\top W_V w_O$")
@@ -78,7 +69,7 @@ def dynamics(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def times(results: xr.Dataset) -> tuple[Figure, str]:
+def times(results: xr.Dataset) -> Drawn:
     """Steps to each loss level, against the axis and against the level, with the slopes of the theorem."""
     (name,) = [d for d in results.steps.dims if d != "seed"]
     label, power = {"signal_norm": (r"signal norm $|\mu|$", -2), "samples": ("samples N", 1)}[str(name)]
@@ -96,7 +87,7 @@ def times(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def winner(results: xr.Dataset) -> tuple[Figure, str]:
+def winner(results: xr.Dataset) -> Drawn:
     """How often the signal wins, and the test loss, over N SNR^2 in units of 2 C_p^2."""
     f = settings(results)
     critical = theory.critical_control(f["data.noise_ratio"])
@@ -110,18 +101,18 @@ def winner(results: xr.Dataset) -> tuple[Figure, str]:
     panel(panels[0], RELATIVE, "share of samples that the signal wins", "winner", "x")
     panel(panels[1], RELATIVE, "test loss", "generalisation", "x")
     sizes = f"$d_h$ = {f['network.key_dim']:.0e}, $d$ = {f['data.dim']:.0e}"
-    return figure, f"Reduced variables drawn in law at {sizes}. Lines: mean over seeds, dots: seeds."
+    return figure, f"Reduced variables drawn in law at {sizes}. {MEAN}"
 
 
 @picture
-def stages(results: xr.Dataset) -> tuple[Figure, str]:
+def stages(results: xr.Dataset) -> Drawn:
     """Values and signal attention over accumulated step size, in units of eta |mu|^2 |w_O|^2 t, with the ends of the
     stages of one run."""
     figure, axes = canvas(results.sizes["control"], width=4.2, squeeze=False)
     noise = settings(results)["data.weak_noise"] ** 2 * settings(results)["data.dim"]
     ends = {"signal_leads": (":", "T1"), "slope_leaves": ("--", "T2"), "steps": ("-", "T3")}
     for ax, control in zip(axes[0], results.control.values, strict=True):
-        one = results.sel(control=control).isel(samples=-1, seed=0)
+        one = one_run(results.sel(control=control).isel(samples=-1))
         time = one.time_curve * float(control) / float(one.samples) * noise
         known = np.isfinite(time.values)
         at, step = time.values[known], np.asarray(one.time_curve.step, float)[known]
@@ -141,7 +132,7 @@ def stages(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def leak(results: xr.Dataset) -> tuple[Figure, str]:
+def leak(results: xr.Dataset) -> Drawn:
     """Attention off the signal at the end, against the key dimension."""
     figure, axes = canvas(width=5.2)
     off = 1 - results.attention.sel(key="signal")
@@ -153,7 +144,7 @@ def leak(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def noise_ratio(results: xr.Dataset) -> tuple[Figure, str]:
+def noise_ratio(results: xr.Dataset) -> Drawn:
     """Test loss over C_p and N SNR^2, with the mean-field boundary 2 C_p^2."""
     figure, axes = canvas(width=5.6, height=4.0)
     boundary = Line(r"mean field: $2C_p^2$", np.ones_like, BLACK, ":")
@@ -168,7 +159,7 @@ def noise_ratio(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def no_strong_token(results: xr.Dataset) -> tuple[Figure, str]:
+def no_strong_token(results: xr.Dataset) -> Drawn:
     """Test loss and attention without a strong noise token."""
     figure, (left, right) = canvas(2)
     lines(left, results.test_loss, "control", "samples", "N = {:g}", style="o-")
@@ -183,7 +174,7 @@ def no_strong_token(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def agreement(results: xr.Dataset) -> tuple[Figure, str]:
+def agreement(results: xr.Dataset) -> Drawn:
     """The four simulators' losses on the same draw, and how far each is from the weights' own."""
     figure, (left, right) = canvas(2)
     loss = results.train_loss_curve

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from lemmata.draw.curves import BAND, DOTS, law, line, lines, reference, rows, slope
 from lemmata.draw.palette import BLACK, BLUE, CYCLE, GREEN, GREY, ORANGE, PURPLE, RED, colours
-from lemmata.draw.style import canvas, log_to_zero, panel, picture, shared_key
-from lemmata.results import over_cells, settings, trials
+from lemmata.draw.style import Drawn, canvas, log_to_zero, panel, picture, shared_key
+from lemmata.results import over_cells, settings
 from lemmata.studies.multihead.measures import good_start_ratios, path_ratios, start_margin_bound
 from lemmata.studies.multihead.theory import bounds
 from lemmata.studies.multihead.trials.inequalities import INEQUALITIES
@@ -36,7 +35,7 @@ def _log10_loss(results: xr.Dataset) -> xr.DataArray:
 
 
 @picture
-def fig2(results: xr.Dataset) -> tuple[Figure, str]:
+def fig2(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(3, 2, width=3.6, height=2.9)
     _mixture_row(axes[0], results)
     _curves(axes[1, 0], xr.ufuncs.log10(results["test_loss_curve"]), "log10 test loss")
@@ -47,7 +46,7 @@ def fig2(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def fig3(results: xr.Dataset) -> tuple[Figure, str]:
+def fig3(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(3, 2, width=3.6, height=2.9)
     titles = {"gd": "GD, step $0.1 \\sqrt{H}$", "adam": "Adam, step 0.06"}
     for row, method in zip(axes, results.optimiser.values, strict=True):
@@ -76,7 +75,7 @@ PLANTED = {
 
 
 @picture
-def fig4(results: xr.Dataset) -> tuple[Figure, str]:
+def fig4(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(3, 2, width=3.6, height=2.9)
     for axis, (name, label) in zip(axes.T.ravel(), PLANTED.items(), strict=True):
         _curves(axis, results[f"{name}_curve"], label, log="y" if "loss" in name else "")
@@ -85,7 +84,7 @@ def fig4(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def fig5(results: xr.Dataset) -> tuple[Figure, str]:
+def fig5(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(3, 2, width=3.6, height=2.9)
     titles = {"momentum": "momentum 0.9, step $\\sqrt{H}$", "adam": "Adam, step 0.06"}
     said = []
@@ -108,7 +107,7 @@ def _stuck(results: xr.Dataset) -> str:
 
 
 @picture
-def curvature(results: xr.Dataset) -> tuple[Figure, str]:
+def curvature(results: xr.Dataset) -> Drawn:
     figure, axes = canvas()
     found = line(axes, results.negative_curvature, "heads", BLUE, "measured", "o-", "geometric")
     slope(axes, found, -0.5)
@@ -118,7 +117,7 @@ def curvature(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def hessian_path(results: xr.Dataset) -> tuple[Figure, str]:
+def hessian_path(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(2)
     curve = -results["smallest_eigenvalue_curve"] / results["train_loss_curve"]
     lines(axes[0], curve, "step", "heads", HEADS)
@@ -138,7 +137,7 @@ def _ratios(axes: Axes, ratios: Mapping[str, xr.DataArray], over: str) -> None:
 
 
 @picture
-def looseness(results: xr.Dataset) -> tuple[Figure, str]:
+def looseness(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(width=7.5, height=5)
     ratio = results.ratio.assign_coords(inequality=list(INEQUALITIES))
     for i, (kind, colour) in enumerate(zip(results.kind.values, (BLUE, RED), strict=True)):
@@ -146,23 +145,21 @@ def looseness(results: xr.Dataset) -> tuple[Figure, str]:
         rows(axes, here.where(here > 1e-12), "inequality", colour, str(kind), 0.15 * (2 * i - 1), np.max)
     reference(axes, x=1, label="bound", colour=BLACK, style="--")
     panel(axes, "measured / bound (at most 1 where the theory is right)", log="x", xlim=(1e-6, 3))
-    return (
-        figure,
-        "Random weights and data at several sizes and dimensions; bars: the largest of all, dots: draws.",
-    )
+    return figure, "Random weights and data at several sizes and dimensions; bars: the largest, dots: draws."
 
 
 @picture
-def inside_conditions(results: xr.Dataset) -> tuple[Figure, str]:
+def inside_conditions(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(3, width=3.9, height=3.9)
     x = results.distance
-
-    def bound(axis: Axes, number: Any, label: str, colour: Any = BLACK) -> None:
-        law(axis, x, over_cells(results, number), label, colour, "x--")
-
+    loss = over_cells(results, lambda t: bounds.training_bound(t.target, t.step_size, t.steps))
+    stability = over_cells(
+        results, lambda t: bounds.stability_bound(t.bounds, t.target, t.step_size, t.steps, t.data.samples)
+    )
+    gap = over_cells(results, lambda t: bounds.gap_bound(t.target, t.step_size, t.steps, t.data.samples))
     line(axes[0], results.mean_loss, "distance", BLUE, "mean loss over the run", "o-")
     line(axes[0], results.target_loss, "distance", GREY, "loss of the target", "s:")
-    bound(axes[0], lambda t: bounds.training_bound(t.target, t.step_size, t.steps), "bound of Theorem 1")
+    law(axes[0], x, loss, "bound of Theorem 1", style="x--")
     reference(axes[0], y=log(2), label="log 2")
     for name, colour, style, most, said in (
         ("farthest", BLUE, "o-", 4, "start"),
@@ -171,29 +168,21 @@ def inside_conditions(results: xr.Dataset) -> tuple[Figure, str]:
         line(axes[1], results[name].max("seed") / x, "distance", colour, f"from the {said}", style)
         reference(axes[1], y=most, label=f"its bound {most}", colour=colour, style="--")
     line(axes[2], results.stability, "distance", BLUE, "leave-one-out distance", "o-", "mean")
-    bound(
-        axes[2],
-        lambda t: bounds.stability_bound(t.bounds, t.target, t.step_size, t.steps, t.data.samples),
-        "its bound (Lemma 11)",
-        BLUE,
-    )
+    law(axes[2], x, stability, "its bound (Lemma 11)", BLUE, "x--")
     line(axes[2], abs(results.gap.mean("seed")), "distance", RED, "|generalisation gap|", "s-")
-    bound(
-        axes[2],
-        lambda t: bounds.gap_bound(t.target, t.step_size, t.steps, t.data.samples),
-        "its bound (Theorem 2)",
-        RED,
-    )
+    law(axes[2], x, gap, "its bound (Theorem 2)", RED, "x--")
     panel(axes[0], DELTA, "loss")
     panel(axes[1], DELTA, r"largest distance / $\Delta$", ylim=(0, None))
     panel(axes[2], DELTA, "distance or gap", log="y")
-    ran = trials(results)
-    heads, horizons = ", ".join(f"{t.heads:.3g}" for t in ran), ", ".join(str(t.steps) for t in ran)  # pyright: ignore[reportAttributeAccessIssue]
+    heads, horizons = (
+        ", ".join(f"{float(v):.3g}" for v in over_cells(results, number))
+        for number in (lambda t: t.heads, lambda t: t.steps)
+    )
     return figure, f"Heads {heads}; horizons {horizons}. {DOTS}"
 
 
 @picture
-def two_step_sizes(results: xr.Dataset) -> tuple[Figure, str]:
+def two_step_sizes(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(2)
     curves = _log10_loss(results).mean("seed")
     for heads, colour in zip(results.heads.values, colours(results.heads.values), strict=True):
@@ -204,19 +193,13 @@ def two_step_sizes(results: xr.Dataset) -> tuple[Figure, str]:
         axes[1].plot(many.step, apart.where(apart > 0), "o", color=colour, label=HEADS.format(heads))
     reference(axes[1], y=1e-10, label="allowed for rounding", colour=BLACK, style="--")
     panel(axes[0], "steps", LOSS)
-    panel(
-        axes[1],
-        "steps",
-        "difference where there is one",
-        log="y",
-        ylim=(1e-17, 1e-9),
-        xlim=axes[0].get_xlim(),
-    )
+    limits = {"ylim": (1e-17, 1e-9), "xlim": axes[0].get_xlim()}
+    panel(axes[1], "steps", "difference where there is one", log="y", **limits)
     return figure, "Token mixture, GD with step 1 from zero; mean over seeds."
 
 
 @picture
-def first_phase(results: xr.Dataset) -> tuple[Figure, str]:
+def first_phase(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(2)
     over = "first_samples"
     found = line(axes[0], results.residual, over, BLUE, r"around $\zeta/4$ (true mean)", "o-", "geometric")
@@ -236,7 +219,7 @@ def first_phase(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def second_phase(results: xr.Dataset) -> tuple[Figure, str]:
+def second_phase(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(3, width=3.8, height=3.3)
     panels = {
         LOSS: _log10_loss(results),
@@ -253,7 +236,7 @@ def second_phase(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def good_start(results: xr.Dataset) -> tuple[Figure, str]:
+def good_start(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(3, width=3.9, height=4.2)
     ratios = good_start_ratios(results)
     bound = np.maximum(results.mean_loss, results.last_loss) / ratios["training loss (Theorem 1)"]
@@ -283,7 +266,7 @@ def good_start(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def realizability(results: xr.Dataset) -> tuple[Figure, str]:
+def realizability(results: xr.Dataset) -> Drawn:
     figure, axes = canvas()
     worst = results.max("seed")
     line(axes, worst.needed_heads, "loss", BLUE, "needed (worst seed)", "o-")
@@ -294,7 +277,7 @@ def realizability(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def margins(results: xr.Dataset) -> tuple[Figure, str]:
+def margins(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(results.sizes["signal"], width=3.2, height=3.4, squeeze=False)
     measured = {
         "saturated attention": ("s", BLACK, results.saturated_margin, results.attention_margin),
@@ -316,7 +299,7 @@ def margins(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def saturation(results: xr.Dataset) -> tuple[Figure, str]:
+def saturation(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(2)
     x = results.leak
     line(axes[0], results.leaked.max("seed"), "leak", BLUE, "measured, worst query", "o-")
@@ -329,7 +312,7 @@ def saturation(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def gap(results: xr.Dataset) -> tuple[Figure, str]:
+def gap(results: xr.Dataset) -> Drawn:
     figure, axes = canvas()
     values = results.test_loss - results.train_loss
     line(axes, values.where(results.stuck > 0), "samples", GREY, "runs that stay stuck", "x")

@@ -7,10 +7,10 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lemmata.draw.curves import BAND, DOTS, law, line, lines, reference, rows, slope
+from lemmata.draw.curves import BAND, BARS, DOTS, MEAN, law, line, lines, reference, rows, slope
 from lemmata.draw.palette import BLACK, BLUE, GREEN, GREY, ORANGE, RED
 from lemmata.draw.phase import critical, critical_points, success_map
-from lemmata.draw.style import canvas, log_to_zero, panel, picture
+from lemmata.draw.style import Drawn, canvas, log_to_zero, panel, picture, shared_key
 from lemmata.results import over_cells, settings
 from lemmata.studies.shallow_vit import theory
 
@@ -24,7 +24,7 @@ MAPPED = "Share of runs with test loss below $10^{-3}$; bars: 95 % intervals, tr
 
 
 @picture
-def success_over_fraction(results: xr.Dataset) -> tuple[Figure, str]:
+def success_over_fraction(results: xr.Dataset) -> Drawn:
     success = results["success"].assign_coords(x=results["relevant_fraction"] ** -2.0)
     edge = theory.relevant_fraction_boundary(0.5, _setting(results, 1.0))
     figure, axes = _success_and_line(success, "$\\alpha_*^{-2}$", success["x"], lambda n: n)
@@ -34,17 +34,17 @@ def success_over_fraction(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def success_over_error(results: xr.Dataset) -> tuple[Figure, str]:
+def success_over_error(results: xr.Dataset) -> Drawn:
     return _success_and_root(results, results["value_error"], "value error $\\sigma$")
 
 
 @picture
-def success_over_noise(results: xr.Dataset) -> tuple[Figure, str]:
+def success_over_noise(results: xr.Dataset) -> Drawn:
     scale = np.sqrt(settings(results)["data.dim"])
     return _success_and_root(results, results["noise_std"] * scale, "token noise $\\tau = c_0\\sqrt{d}$")
 
 
-def _success_and_root(results: xr.Dataset, x: xr.DataArray, label: str) -> tuple[Figure, str]:
+def _success_and_root(results: xr.Dataset, x: xr.DataArray, label: str) -> Drawn:
     signal = over_cells(results, lambda t: _signal(t)).isel(samples=0)
     success = results["success"].assign_coords(x=x)
     figure, axes = _success_and_line(success, label, signal**-2.0, lambda n: n**-0.5)
@@ -71,7 +71,7 @@ def _success_and_line(success: xr.DataArray, label: str, predicted: Any, scale: 
 
 
 @picture
-def trained_against_frozen(results: xr.Dataset) -> tuple[Figure, str]:
+def trained_against_frozen(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(3, width=4.2)
     fraction = results["relevant_fraction"]
     for map_, kind, colour, power in ((axes[0], "trained", BLUE, 2), (axes[1], "frozen", RED, 4)):
@@ -104,7 +104,7 @@ def _setting(results: xr.Dataset, slack: float, confusion: float = 0.1) -> theor
 
 
 @picture
-def steps_over_fraction(results: xr.Dataset) -> tuple[Figure, str]:
+def steps_over_fraction(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(2)
     steps = results["steps"].assign_coords(x=1 / results["relevant_fraction"])
     for axis, design in zip(axes, results["design"].values, strict=True):
@@ -119,21 +119,18 @@ def steps_over_fraction(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def steps_over_rate(results: xr.Dataset) -> tuple[Figure, str]:
+def steps_over_rate(results: xr.Dataset) -> Drawn:
     figure, axes = canvas()
     found = line(axes, results["steps"], "learning_rate", BLUE, "measured", "o-", "geometric")
     middle = len(found.x) // 2
     slope(axes, found, -1, "paper: $\\eta^{-1}$", at=middle, colour=GREEN)
     slope(axes, found, -0.6, "thesis: $\\eta^{-3/5}$", at=middle, colour=RED)
     panel(axes, "step size $\\eta$", STEPS, log="xy", ticks=found.x)
-    return (
-        figure,
-        "Rival exponents drawn through the middle point. Line: geometric mean over seeds, dots: seeds.",
-    )
+    return figure, "Rival exponents through the middle point. Line: geometric mean over seeds, dots: seeds."
 
 
 @picture
-def over_delta(results: xr.Dataset) -> tuple[Figure, str]:
+def over_delta(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(2)
     line(axes[0], results["steps"], "key_query_error", BLUE, style="o-")
     line(axes[1], results["test_loss"], "key_query_error", RED, style="o-")
@@ -147,10 +144,11 @@ def over_delta(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def attention_curves(results: xr.Dataset) -> tuple[Figure, str]:
+def attention_curves(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(3, width=4.2)
     for axis, loss in zip(axes[:2], ("hinge", "linear"), strict=True):
         _attention(axis, results.sel(loss=loss), f"{loss} loss")
+    shared_key(figure, axes[:2])
     off = 1 - results["attention_curve"]
     line(axes[2], off.sel(loss="hinge"), "step", BLUE, "hinge loss", "--")
     found = line(axes[2], off.sel(loss="linear"), "step", RED, "linear loss")
@@ -164,11 +162,12 @@ def attention_curves(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def attention_by_patterns(results: xr.Dataset) -> tuple[Figure, str]:
+def attention_by_patterns(results: xr.Dataset) -> Drawn:
     counts = results["patterns"].values
     figure, axes = canvas(len(counts), width=4.0, squeeze=False, sharey=True)
     for axis, count in zip(axes[0], counts, strict=True):
         _attention(axis, results.sel(patterns=count), f"$M = {count}$")
+    shared_key(figure, axes)
     dim = settings(results)["data.dim"]
     return figure, f"Attention on the relevant tokens with more patterns, $d = {dim}$. {BAND}"
 
@@ -180,26 +179,28 @@ def _attention(axes: Axes, results: xr.Dataset, title: str) -> None:
     for role, (name, style) in enumerate((("relevant", "-"), ("confusion", "--"), ("other", ":"))):
         look = {"style": style, "spread": "none", "linewidth": 1}
         line(axes, roles.isel(role=role), "step", GREY, f"on $S_*$ by {name} tokens", **look)
-    panel(axes, "step", "attention", title, ylim=(0, 1))
+    panel(axes, "step", "attention", title, keyed=False, ylim=(0, 1))
 
 
 # Removal of tokens ------------------------------------------------------------------------------------------
 
 
 @picture
-def removal(results: xr.Dataset) -> tuple[Figure, str]:
+def removal(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(2)
     _arms(axes[0], results["test_loss"], HINGE)
     _arms(axes[1], results["steps"], STEPS)
+    shared_key(figure, axes)
     return figure, f"Tokens removed from training and test samples; the number kept is fixed. {DOTS}"
 
 
 @picture
-def removal_by_patterns(results: xr.Dataset) -> tuple[Figure, str]:
+def removal_by_patterns(results: xr.Dataset) -> Drawn:
     counts = results["patterns"].values
     figure, axes = canvas(len(counts), width=4.0, squeeze=False, sharey=True)
     for axis, count in zip(axes[0], counts, strict=True):
         _arms(axis, results["test_loss"].sel(patterns=count), HINGE, f"$M = {count}$")
+    shared_key(figure, axes)
     return figure, f"Tokens removed with more patterns, $d = {settings(results)['data.dim']}$. {DOTS}"
 
 
@@ -207,12 +208,12 @@ def _arms(axes: Axes, values: xr.DataArray, label: str, title: str = "") -> None
     # Without removal the arms are the same runs, which smaller scales take only once.
     values = values.fillna(values.sel(removal="random").where(values["removed"] == 0))
     shades = [ARMS[str(kind)] for kind in values["removal"].values]
-    lines(axes, values, "removed", "removal", shades=shades, style="o-")
-    panel(axes, "share of the pool removed", label, title, key_title="removed")
+    lines(axes, values, "removed", "removal", "{} tokens removed", shades, style="o-")
+    panel(axes, "share of the pool removed", label, title, keyed=False)
 
 
 @picture
-def spurious(results: xr.Dataset) -> tuple[Figure, str]:
+def spurious(results: xr.Dataset) -> Drawn:
     figure, axes = canvas()
     _loss_and_error(axes, results, "removed")
     panel(axes, "share of the background tokens removed", "test error, test loss")
@@ -220,13 +221,13 @@ def spurious(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def pruning(results: xr.Dataset) -> tuple[Figure, str]:
+def pruning(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(2)
-    x = results["relevant_fraction"]
-    line(axes[0], results["test_pruned_precision"], x.name, BLUE, "relevant tokens among those kept", "o-")
+    x, over = results["relevant_fraction"], "relevant_fraction"
+    line(axes[0], results["test_pruned_precision"], over, BLUE, "relevant tokens among those kept", "o-")
     law(axes[0], x, x, "tokens kept at random", GREY, ":")
-    line(axes[1], results["test_error"], x.name, BLACK, "all tokens", "o-")
-    line(axes[1], results["test_pruned_error"], x.name, RED, "most attended tokens only", "o-")
+    line(axes[1], results["test_error"], over, BLACK, "all tokens", "o-")
+    line(axes[1], results["test_pruned_error"], over, RED, "most attended tokens only", "o-")
     panel(axes[0], "relevant fraction $\\alpha_*$", "precision", ylim=(0, 1.02))
     top = max(0.05, axes[1].get_ylim()[1])
     panel(axes[1], "relevant fraction $\\alpha_*$", "test error", ylim=(-0.005, top))
@@ -237,16 +238,16 @@ def pruning(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def by_reading(results: xr.Dataset) -> tuple[Figure, str]:
+def by_reading(results: xr.Dataset) -> Drawn:
     return _table(results, "reading", "One departure from the standard reading at a time")
 
 
 @picture
-def variants(results: xr.Dataset) -> tuple[Figure, str]:
+def variants(results: xr.Dataset) -> Drawn:
     return _table(results, "variant", "One extension at a time")
 
 
-def _table(results: xr.Dataset, by: str, text: str) -> tuple[Figure, str]:
+def _table(results: xr.Dataset, by: str, text: str) -> Drawn:
     figure, axes = canvas(3, width=3.8, sharey=True)
     columns = {"test_loss": HINGE, "steps": "steps", "attention": "final attention on $S_*$"}
     for axis, (name, label) in zip(axes, columns.items(), strict=True):
@@ -255,11 +256,11 @@ def _table(results: xr.Dataset, by: str, text: str) -> tuple[Figure, str]:
             one = results[name] if size is None else results[name].sel(samples=size)
             rows(axis, one, by, colour, None if size is None else f"N = {size}", 0.15 * i)
         panel(axis, label)
-    return figure, f"{text}; bars: medians over seeds, dots: seeds."
+    return figure, f"{text}. {BARS}"
 
 
 @picture
-def single_pass(results: xr.Dataset) -> tuple[Figure, str]:
+def single_pass(results: xr.Dataset) -> Drawn:
     figure, axes = canvas()
     _loss_and_error(axes, results, "samples")
     log_to_zero(axes, "y", 1e-3)
@@ -274,7 +275,7 @@ def _loss_and_error(axes: Axes, results: xr.Dataset, over: str) -> None:
 
 
 @picture
-def attention_kinds(results: xr.Dataset) -> tuple[Figure, str]:
+def attention_kinds(results: xr.Dataset) -> Drawn:
     figure, axes = canvas()
     lines(axes, results["test_loss"], "samples", "kind", style="o-")
     log_to_zero(axes, "y", 1e-4)
@@ -283,7 +284,7 @@ def attention_kinds(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def confusion(results: xr.Dataset) -> tuple[Figure, str]:
+def confusion(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(height=4.0)
     line(axes, results["success"], "confusion_fraction", BLUE, "success rate", "o-", "mean")
     line(axes, results["test_error"], "confusion_fraction", RED, "test error", "o-", "mean")
@@ -294,11 +295,11 @@ def confusion(results: xr.Dataset) -> tuple[Figure, str]:
         reference(axes, x=edge, label=f"condition (8), slack {slack:g}", style=style)
     reference(axes, x=relevant, label="tie of the vote", colour=BLACK, style="-")
     panel(axes, "confusion fraction $\\alpha_\\#$", "success rate, test error")
-    return figure, f"$\\alpha_* = {relevant:g}$ fixed. Lines: mean over seeds, dots: seeds."
+    return figure, f"$\\alpha_* = {relevant:g}$ fixed. {MEAN}"
 
 
 @picture
-def neurons(results: xr.Dataset) -> tuple[Figure, str]:
+def neurons(results: xr.Dataset) -> Drawn:
     kinds = results["output_weights"].values
     figure, axes = canvas(4, len(kinds), width=3.6, height=3.4, squeeze=False)
     for row, kind in zip(axes, kinds, strict=True):

@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from lemmata.draw import attention
-from lemmata.draw.curves import BAND, DOTS, law, line, lines, reference, rows, slope
+from lemmata.draw.curves import BAND, BARS, DOTS, law, line, lines, one_run, reference, rows, series, slope
 from lemmata.draw.palette import BLUE, CYCLE, GREEN, GREY, ORANGE, PURPLE, RED
-from lemmata.draw.style import canvas, log_to_zero, panel, picture, shared_key
+from lemmata.draw.style import Drawn, canvas, log_to_zero, panel, picture, shared_key
 from lemmata.results import over_cells, settings, trial_at
 from lemmata.studies.spatial_structure import theory
 from lemmata.studies.spatial_structure.data import grid_of
@@ -21,34 +21,34 @@ from lemmata.studies.spatial_structure.measures import phase_end, phase_gain, se
 
 
 @picture
-def partitions(results: xr.Dataset) -> tuple[Figure, str]:
+def partitions(results: xr.Dataset) -> Drawn:
     figure, panels = canvas(2, width=2.6, height=2.6)
     for axes, name in zip(panels, ("contiguous", "random"), strict=True):
-        group_of = results.group_of.sel(partition=name).isel(seed=0).values.astype(int)
+        group_of = _groups(one_run(results.sel(partition=name)))
         attention.partition(axes, group_of, grid_of(len(group_of)))
         axes.set_title(f"{name} groups")
     return figure, "Sixteen positions in four groups; the learner is shown neither."
 
 
 @picture
-def misleading(results: xr.Dataset) -> tuple[Figure, str]:
+def misleading(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(width=4.2, height=4.2)
-    one = results.isel(seed=0)
-    coefficients, group_of = one.coefficients.values, one.group_of.values.astype(int)
+    one = one_run(results)
+    coefficients, group_of = np.nan_to_num(one.coefficients.values), _groups(one)
     height, width = grid_of(len(group_of))
     axes.imshow(coefficients.reshape(height, width), cmap="cividis", vmin=-1.4, vmax=1.4, alpha=0.75)
     for position, value in enumerate(coefficients.astype(int)):
         row, column = divmod(position, width)
         axes.text(column, row, f"{value:+d}" if value else "0", ha="center", va="center", fontsize=8)
-        if group_of[position] == int(one.signal_group):
+        if group_of[position] == float(one.signal_group):
             place = (column - 0.5, row - 0.5)
             axes.add_patch(Rectangle(place, 1, 1, fill=False, edgecolor=RED, linewidth=2.5))
-    axes.set(xticks=[], yticks=[], title=f"label +1, coefficients sum to {int(one.total):+d}")
+    axes.set(xticks=[], yticks=[], title=f"label +1, coefficients sum to {float(one.total):+g}")
     return figure, r"Coefficients $\langle w^*, X_j \rangle$; the signal group is outlined."
 
 
 @picture
-def gaussian(results: xr.Dataset) -> tuple[Figure, str]:
+def gaussian(results: xr.Dataset) -> Drawn:
     figure, panels = canvas(4, width=3.2, height=3.4)
     for axes, name in zip(panels, ("test_error", "auc"), strict=False):
         lines(axes, results[f"{name}_curve"], "step", "learner", "{} learner")
@@ -56,15 +56,12 @@ def gaussian(results: xr.Dataset) -> tuple[Figure, str]:
     reference(panels[1], y=0.5, label="chance")
     panel(panels[0], "step", "test error", "test error", ylim=(0, 0.6))
     panel(panels[1], "step", "AUC", "same-group AUC of the logits", ylim=(0, 1))
-    one = results.sel(learner="wide").isel(seed=0)
-    group_of = one.group_of.values.astype(int)
+    one = one_run(results.sel(learner="wide"))
+    group_of = _groups(one)
     attention.true_mask(panels[2], group_of)
     panels[2].set_title("pairs in a common group")
     _heat(figure, panels[3], one.logits.values, group_of, r"learned $P^\top P$ (wide)")
-    return (
-        figure,
-        f"Gaussian patches, convolutional labels; maps in the order of the sets, first seed. {BAND}",
-    )
+    return figure, f"Gaussian patches, convolutional labels; maps in the order of the sets, one seed. {BAND}"
 
 
 def _heat(figure: Figure, axes: Axes, logits: np.ndarray, group_of: np.ndarray, title: str) -> None:
@@ -73,16 +70,16 @@ def _heat(figure: Figure, axes: Axes, logits: np.ndarray, group_of: np.ndarray, 
 
 
 @picture
-def realistic(results: xr.Dataset) -> tuple[Figure, str]:
+def realistic(results: xr.Dataset) -> Drawn:
     """Figure 4, the mosaic over the grid, and the logits growing over training."""
     figure, panels = canvas(5, 2, width=2.9, height=3.2)
-    one = results.sel(partition="random").isel(seed=0)
-    group_of = one.group_of.values.astype(int)
+    one = one_run(results.sel(partition="random"))
+    group_of = _groups(one)
     logits = _logged(one.logits_curve)
     attention.true_mask(panels[0, 0], group_of)
     panels[0, 0].set_title("pairs in a common group")
     _heat(figure, panels[0, 1], logits.values[-1], group_of, "learned logits A, set order")
-    tiles = _logged(results.sel(partition="contiguous").isel(seed=0).logits_curve).values[-1]
+    tiles = _logged(one_run(results.sel(partition="contiguous")).logits_curve).values[-1]
     attention.mosaic(panels[0, 2], tiles, grid_of(len(tiles)))
     panels[0, 2].set_title("contiguous sets: mosaic of A")
     lines(panels[0, 3], results.test_error_curve, "step", "partition", "{} sets")
@@ -98,25 +95,29 @@ def realistic(results: xr.Dataset) -> tuple[Figure, str]:
     for axes in panels[1, len(maps) :]:
         axes.axis("off")
     rate = settings(results)["descent.attention_rate"]
-    return (
-        figure,
-        f"{_sizes(results)}; logits move {rate:g} times as fast as v; maps of the first seed. {BAND}",
-    )
+    return figure, f"{_said(results)}; logits move {rate:g} times as fast as v; maps of one seed. {BAND}"
 
 
 def _logged(maps: xr.DataArray) -> xr.DataArray:
-    """Maps along training, those that were reached."""
-    (along, *_) = maps.dims
-    known = maps.notnull().all(maps.dims[1:])
-    return maps.isel({along: np.flatnonzero(known)})
+    """Maps along training, as far as the run came."""
+    known = maps.notnull().any(maps.dims[1:])
+    return maps.isel({maps.dims[0]: slice(max(int(known.sum()), 1))})
+
+
+def _groups(one: xr.Dataset) -> np.ndarray:
+    """The group of every position; all in one where no run tells."""
+    return np.nan_to_num(one.group_of.values).astype(int)
+
+
+def _sizes(trial: Any) -> tuple[int, int, float]:
+    return trial.data.patches, trial.data.group_size, float(trial.data.spurious_rate)
 
 
 def _facts(results: xr.Dataset) -> tuple[int, int, float]:
-    data = trial_at(results).data  # pyright: ignore[reportAttributeAccessIssue]
-    return data.patches, data.group_size, float(data.spurious_rate)
+    return _sizes(trial_at(results))
 
 
-def _sizes(results: xr.Dataset) -> str:
+def _said(results: xr.Dataset) -> str:
     return "D = {}, C = {}, q = {:g}".format(*_facts(results))
 
 
@@ -126,40 +127,31 @@ def _linear_models(axes: Axes, results: xr.Dataset) -> None:
 
 
 @picture
-def encodings(results: xr.Dataset) -> tuple[Figure, str]:
+def encodings(results: xr.Dataset) -> Drawn:
     """Logits, encodings and self-attention: what each knows of the groups, and how it errs."""
     figure, panels = canvas(3, 2, width=3.6, height=3.1)
     names = {"test_error": "test error", "exact": "rows whose top C is their group", "auc": "same-group AUC"}
-    titles = {
-        "logits": "logits A",
-        "encodings": r"encodings: $P^\top P$",
-        "self": r"self-attention: $P^\top P$",
-    }
+    titles = {"logits": "logits A", "encodings": r"encodings: $P^\top P$", "self": r"self: $P^\top P$"}
     _linear_models(panels[0, 0], results)
     for axes, (name, label) in zip(panels[0], names.items(), strict=True):
         lines(axes, results[f"{name}_curve"], "step", "attention")
         panel(axes, "step", label, keyed=False, ylim=(0, None))
     shared_key(figure, panels[0])
     for axes, name in zip(panels[1], results.attention.values, strict=True):
-        one = results.sel(attention=name).isel(seed=0)
-        _heat(figure, axes, one.logits.values, one.group_of.values.astype(int), titles[str(name)])
-    return figure, f"{_sizes(results)}; maps of the first seed at the end, in the order of the sets. {BAND}"
+        one = one_run(results.sel(attention=name))
+        _heat(figure, axes, one.logits.values, _groups(one), titles[str(name)])
+    return figure, f"{_said(results)}; maps of one seed at the end, in the order of the sets. {BAND}"
 
 
 # Linear models and hand-built attention --------------------------------------------------------------------------------
 
 
 @picture
-def glm_floor(results: xr.Dataset) -> tuple[Figure, str]:
+def glm_floor(results: xr.Dataset) -> Drawn:
     figure, axes = canvas()
     lines(axes, results.test_error, "dominance", "inputs", "fit on {}", style="o", spread="quartiles")
-    law(
-        axes,
-        results.dominance,
-        results.predicted_error.isel(seed=0, inputs=0),
-        "equal-weight vote",
-        style="-",
-    )
+    predicted = results.predicted_error.median(("seed", "inputs"))
+    law(axes, results.dominance, predicted, "equal-weight vote", style="-")
     reference(axes, y=theory.GLM_FLOOR, label="1/8")
     reference(axes, x=0.756, label="edge of the regime", style="-")
     xlabel = "dominance of spurious patches $q(D - C)/C^2$"
@@ -168,20 +160,15 @@ def glm_floor(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def without_association(results: xr.Dataset) -> tuple[Figure, str]:
+def without_association(results: xr.Dataset) -> Drawn:
     figure, panels = canvas(2)
     for style, degree in zip(("o-", "s--", "^:"), results.degree.values, strict=False):
         for axes, values in zip(panels, (results.test_error, results.overlap), strict=True):
             lines(axes, values.sel(degree=degree), "strength", "solution", f"{{}}, p = {degree}", style=style)
     reference(panels[0], y=theory.label_noise(*_facts(results)), label="label noise")
-    panel(panels[0], "strength of the logits", "test error", log="y", keyed=False)
-    panel(
-        panels[1],
-        "strength of the logits",
-        "share of the top C inside the group",
-        keyed=False,
-        ylim=(-0.05, 1.05),
-    )
+    xlabel, overlap = "strength of the logits", "share of the top C inside the group"
+    panel(panels[0], xlabel, "test error", log="y", keyed=False)
+    panel(panels[1], xlabel, overlap, keyed=False, ylim=(-0.05, 1.05))
     shared_key(figure, panels)
     return figure, f"Hand-built attention with v = w*. {DOTS}"
 
@@ -190,7 +177,7 @@ def without_association(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def events(results: xr.Dataset) -> tuple[Figure, str]:
+def events(results: xr.Dataset) -> Drawn:
     """Population descent: errors, logits, alignment and drives, with the end of the first event."""
     names = list(results.diagonal.values) if "diagonal" in results.dims else [None]
     figure, panels = canvas(4, len(names), width=3.4, height=3.2, squeeze=False)
@@ -198,10 +185,7 @@ def events(results: xr.Dataset) -> tuple[Figure, str]:
         "error and loss": {"test_error": (BLUE, "test error"), "loss": (ORANGE, "loss")},
         "logits": {"same": (BLUE, r"$\gamma$ (same group)"), "cross": (RED, r"$\rho$ (across)")},
         "alignment": {"alignment": (GREEN, r"$\alpha$")},
-        r"pull on $\alpha$": {
-            "signal_drive": (BLUE, "signal set"),
-            "noise_drive": (RED, "rest of the image"),
-        },
+        "pull on α": {"signal_drive": (BLUE, "signal set"), "noise_drive": (RED, "rest of the image")},
     }
     for row, name in zip(panels, names, strict=True):
         one = results if name is None else results.sel(diagonal=name)
@@ -214,23 +198,16 @@ def events(results: xr.Dataset) -> tuple[Figure, str]:
                 reference(axes, x=first, label="end of the first event")
             beta = "" if name is None else rf", $\beta$ = {name:g}"
             panel(axes, "step", title.split(" and")[0], title + beta)
-    return figure, f"Population descent as three numbers, {_sizes(results)}. {BAND}"
+    return figure, f"Population descent as three numbers, {_said(results)}. {BAND}"
 
 
 @picture
-def first_event(results: xr.Dataset) -> tuple[Figure, str]:
+def first_event(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(height=4.0)
 
     def corrected(trial: Any) -> float:
-        data, network = trial.data, trial.network
-        sizes = (
-            data.patches,
-            data.group_size,
-            float(data.spurious_rate),
-            network.degree,
-            float(network.diagonal),
-        )
-        return theory.event1_time(*sizes, 1.0, float(trial.alignment))
+        network = trial.network
+        return theory.event1_time(*_sizes(trial), network.degree, network.diagonal, 1.0, trial.alignment)
 
     predicted = over_cells(results, corrected)
     rate = over_cells(results, lambda t: t.descent.learning_rate)
@@ -246,7 +223,7 @@ def first_event(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def loss_rate(results: xr.Dataset) -> tuple[Figure, str]:
+def loss_rate(results: xr.Dataset) -> Drawn:
     figure, axes = canvas()
     found = line(axes, results.loss_curve, "step", BLUE, "population loss", spread="runs")
     window = np.flatnonzero((found.middle <= 1e-2) & (found.middle >= 1e-3) & (found.x > 0))
@@ -257,7 +234,7 @@ def loss_rate(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def frozen(results: xr.Dataset) -> tuple[Figure, str]:
+def frozen(results: xr.Dataset) -> Drawn:
     figure, axes = canvas()
     lines(axes, results.test_error_curve, "step", "attention", "attention {}", shades=(RED, BLUE))
     _linear_models(axes, results)
@@ -266,7 +243,7 @@ def frozen(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def linear_phase(results: xr.Dataset) -> tuple[Figure, str]:
+def linear_phase(results: xr.Dataset) -> Drawn:
     figure, panels = canvas(3, width=4.2)
     D, C, q = _facts(results)
     largest, nus = results.samples.values[-1], results.linear
@@ -274,22 +251,10 @@ def linear_phase(results: xr.Dataset) -> tuple[Figure, str]:
     drawn = lines(panels[0], results.alignment_curve.sel(samples=largest), "step", "linear", r"$\nu$ = {:g}")
     for found, nu in zip(drawn, nus.values, strict=False):
         drift = theory.linear_drift(D, C, nu, eta)
-        law(
-            panels[0],
-            found.x,
-            drift * found.x,
-            r"drift $\eta \nu D C / 2$" if nu == nus[0] else None,
-            style=":",
-        )
-    line(
-        panels[1],
-        phase_end(results).sel(samples=largest),
-        "linear",
-        BLUE,
-        "measured",
-        "o",
-        spread="quartiles",
-    )
+        said = r"drift $\eta \nu D C / 2$" if nu == nus[0] else None
+        law(panels[0], found.x, drift * found.x, said, style=":")
+    ends = phase_end(results).sel(samples=largest)
+    line(panels[1], ends, "linear", BLUE, "measured", "o")
     full = [theory.linear_phase_end_full(D, C, q, nu, 3, beta, eta) for nu in nus.values]
     law(panels[1], nus, full, "with the cubic part", GREEN, "-")
     law(panels[1], nus, [theory.linear_phase_end(D, C, nu, 3, eta) for nu in nus.values], "linear part only")
@@ -302,7 +267,7 @@ def linear_phase(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def coupling(results: xr.Dataset) -> tuple[Figure, str]:
+def coupling(results: xr.Dataset) -> Drawn:
     figure, panels = canvas(3)
     names = {
         "worst_orthogonal": "value vector off the feature",
@@ -311,8 +276,8 @@ def coupling(results: xr.Dataset) -> tuple[Figure, str]:
         "output_gap": "output",
     }
     for colour, (name, label) in zip(CYCLE, names.items(), strict=False):
-        values = results[name] / np.exp(np.log(results[name].isel(samples=0)).mean("seed"))
-        line(panels[0], values, "samples", colour, label, "o-", "geometric")
+        start = series(results[name], "samples", "geometric").middle[0]
+        line(panels[0], results[name] / start, "samples", colour, label, "o-", "geometric")
     law(panels[0], results.samples, (results.samples / results.samples[0]) ** -0.5, "slope −1/2")
     ylabel = "distance / distance at the smallest N"
     panel(panels[0], "samples N", ylabel, "distance", "xy", ticks=results.samples)
@@ -328,16 +293,13 @@ def coupling(results: xr.Dataset) -> tuple[Figure, str]:
 
 
 @picture
-def sizes(results: xr.Dataset) -> tuple[Figure, str]:
+def sizes(results: xr.Dataset) -> Drawn:
     figure, panels = canvas(2, width=5.0, sharey=True)
     rows(panels[0], second_event(results), "variation")
     rows(panels[1], results.test_error, "variation")
     panel(panels[0], "end of the second event (steps)", log="x")
     panel(panels[1], "error at the end", log="x")
-    return (
-        figure,
-        "Population descent with one setting changed at a time; bars: medians over seeds, dots: seeds.",
-    )
+    return figure, f"Population descent with one setting changed at a time. {BARS}"
 
 
 # Transfer --------------------------------------------------------------------------------------------------------------
@@ -351,7 +313,7 @@ LEARNERS = {
 
 
 @picture
-def transfer(results: xr.Dataset) -> tuple[Figure, str]:
+def transfer(results: xr.Dataset) -> Drawn:
     """The transfer curve that the paper proves: error over downstream samples, and samples needed over patches."""
     figure, panels = canvas(2, width=5.4, height=4.4)
     patches, target = results.patches.values, settings(results)["target_error"]
@@ -363,8 +325,8 @@ def transfer(results: xr.Dataset) -> tuple[Figure, str]:
             line(panels[0], one, "size", colour, said, "o-", spread="none", alpha=alpha, markersize=3)
         needed = results.needed.sel(learner=learner)
         if np.isinf(needed).any():
-            most = int(results.largest.sel(learner=learner).max())
-            panels[1].plot([], [], "x", color=colour, label=f"{label}: never (more than {most})")
+            most = float(results.largest.sel(learner=learner).max())
+            panels[1].plot([], [], "x", color=colour, label=f"{label}: never (more than {most:g})")
             continue
         found = line(panels[1], needed, "patches", colour, label, "o-")
         if learner == "one-step":
@@ -382,7 +344,7 @@ def _over_sizes(results: xr.Dataset) -> xr.DataArray:
 
 
 @picture
-def transfer_learners(results: xr.Dataset) -> tuple[Figure, str]:
+def transfer_learners(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(width=6.4, height=4.4)
     for colour, learner in zip(CYCLE, results.learner.values.tolist(), strict=False):
         style = "o-" if learner.startswith(("one-step", "descent")) else "s--"
