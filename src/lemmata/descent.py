@@ -25,7 +25,8 @@ class Descent(eqx.Module):
     Batches: `full`; `epochs` (each walks once through a fresh random order); `single-pass` (every sample once, then the end);
     `with-replacement`; `fresh` (new samples at every step). `attention_rate` multiplies the step size of the group of
     parameters that a study calls its attention. Stop rules: `target` (the loss at the iterate is at most `target_loss`; with
-    batches it is the loss of the next batch), `fitted` (every training sample has loss 0: hinge), `cap` (the last of `steps` is the end, not a failure to stop).
+    batches it is the loss of the next batch), `fitted` (every training sample has loss 0: hinge), `cap` (the last of `steps` is
+    the end, not a failure to stop).
     Logged: `logs` steps, evenly spaced or in the logarithm, or exactly those named by `log_at`.
     """
 

@@ -2,8 +2,8 @@
 
 Each study has a lock (`lock.json`): for every claim a digest of what it measures (its data, the source of its measure and
 region, its figure's grid and number of seeds) and a draw number. The seeds of a figure begin at its largest draw number times
-100 000. `lock` gives a claim whose digest has changed the next draw number of its figure, so that nobody can mend a claim on the
-seeds that judge it. Draw number 0, before anything is registered, is for looking around.
+100 000. `lock` gives a claim whose digest has changed the next draw number of its figure, so that nobody can mend a claim on
+the seeds that judge it. Draw number 0, before anything is registered, is for looking around.
 """
 
 import ast

@@ -1,7 +1,7 @@
 """Results: a Dataset that knows its trials.
 
-The dimensions are the axes of a sweep, `seed`, and `step` for curves. The coordinate `trial` holds the trial of every grid point;
-it follows the Dataset through selections and masks, so that whoever measures or draws can ask what was run at any place.
+The dimensions are the axes of a sweep, `seed`, and `step` for curves. The coordinate `trial` holds the trial of every grid
+point; it follows the Dataset through selections and masks, so that whoever measures or draws can ask what was run at any place.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 
 from lemmata.errors import require
+from lemmata.lab.store import Rows
 from lemmata.status import CONVERGED
 from lemmata.sweep import Sweep
 from lemmata.trial import Descending, Trial, fields
@@ -28,14 +29,6 @@ class Ran:
 
     def __repr__(self) -> str:
         return f"<{type(self.trial).__name__}>"
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Records as a store gives them: `found[i]` is the place in the list of cells asked for, `values[name][i]` its record."""
-
-    found: np.ndarray
-    values: Mapping[str, np.ndarray]
 
 
 # What was run ----------------------------------------------------------------------------------------------------------
@@ -92,7 +85,7 @@ def assemble(sweep: Sweep, rows: Rows, attrs: Mapping[str, Any] | None = None) -
     def places(names: Sequence[str], which: Sequence[int]) -> tuple[np.ndarray, ...]:
         return tuple(np.asarray([positions[n][cells[i].place[n]] for i in which], int) for n in names)
 
-    where = places(list(dims), list(rows.found))
+    where = places(list(dims), rows.found.tolist())
     axes = [name for name in dims if name != "seed"]
     held = np.full(tuple(len(dims[name]) for name in axes), None, object)
     once = {tuple(cell.place[name] for name in axes): i for i, cell in enumerate(cells)}
@@ -109,6 +102,8 @@ def assemble(sweep: Sweep, rows: Rows, attrs: Mapping[str, Any] | None = None) -
         names |= kind.dims
     variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
     for name, values in rows.values.items():
+        if name == "logged":  # the trials know it
+            continue
         curve = name.endswith("_curve")
         if curve:
             values = values[:, :longest]

@@ -15,7 +15,7 @@ from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
-from lemmata.errors import BadInput, require, unknown
+from lemmata.errors import require, unknown
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -36,15 +36,15 @@ class Claim:
     """One statement of a paper that a result can contradict, as light data. It says beforehand what would refute it.
 
     `statement` is what the paper says (sign, quantifier and set included), `reference` where. `kind` says how the judge reads
-    it: a `law` (an exponent, a constant), a `bound` (one side), `for-all` (every run), a `probability`, an `order` (rises, first
-    this then that), a `rival` (the paper's number against others'), an `identity` (to rounding).
+    it: a `law` (an exponent, a constant), a `bound` (one side), `for-all` (every run), a `probability`, an `order` (rises,
+    first this then that), a `rival` (the paper's number against others'), an `identity` (to rounding).
 
-    `measure` names a function of the study's `measures`, called with the results of `figure` and `options`. It gives an estimate;
-    for a `for-all` claim a number for every run. The claim holds when the interval lies inside `tolerance` (for-all: when every
+    `measure` names a function of the study's `measures`, called with the results of `figure` and `options`. It gives an
+    estimate; for a `for-all` claim a number for every run. The claim holds when the interval lies inside `tolerance` (for-all: when every
     run does); `reason` says why the tolerance is what it is. `predicted` is the prediction in words, `value` the number itself.
 
-    `region` names a function of `measures` that marks the cells which the number comes from (all, if empty). `conditions` names a
-    function of `theory` that gives the theorem's own conditions at a trial: they are looked at in every cell of the region.
+    `region` names a function of `measures` that marks the cells which the number comes from (all, if empty). `conditions` names
+    a function of `theory` that gives the theorem's own conditions at a trial: they are looked at in every cell of the region.
     Runs that diverged, failed or were capped count only if `uses` names their status.
     """
 
@@ -162,8 +162,8 @@ class Figure:
 class Study:
     """The title page of a paper: what it is about, its figures and claims, and where the rest is found.
 
-    `figures` maps a figure's id to its title. `package` holds the rooms: `figures` (`FIGURES`, `template()`), `measures`, `theory`
-    (conditions; `predict(trial)`), `planted` (`PLANTED`), and the lock of the claims.
+    `figures` maps a figure's id to its title. `package` holds the rooms: `figures` (`FIGURES`, `template()`), `measures`,
+    `theory` (conditions; `predict(trial)`), `planted` (`PLANTED`), and the lock of the claims.
     """
 
     id: str

@@ -267,9 +267,9 @@ def test_settling_time_is_when_a_curve_crosses_for_good():
 )
 def test_growth_is_named(shape, curve):
     noise = 0.02 * np.ptp(curve) * np.random.default_rng(0).standard_normal((5, len(STEPS)))
-    assert growth(STEPS, curve).shape == shape
+    assert growth(STEPS, curve).best == shape
     assert grows(xr.DataArray(curve + noise, {"step": STEPS}, ("seed", "step")), shape).value == 1
-    assert growth(STEPS, 50 * noise[0] + curve).shape is None  # drowned in noise, nothing is named
+    assert growth(STEPS, 50 * noise[0] + curve).best is None  # drowned in noise, nothing is named
 
 
 def test_comparisons_are_made_within_seeds():
