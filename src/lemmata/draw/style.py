@@ -21,7 +21,20 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
-from lemmata.draw.palette import CYCLE
+from lemmata.draw.palette import (  # noqa: F401  (the colours are part of the style)
+    BLACK,
+    BLUE,
+    CYCLE,
+    GREEN,
+    GREY,
+    NOTHING,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    YELLOW,
+    colours,
+)
 from lemmata.status import CONVERGED, STATUS
 
 if TYPE_CHECKING:

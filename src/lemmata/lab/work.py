@@ -1,5 +1,6 @@
 """One chunk of cells to its outcomes: pure, what a worker executes."""
 
+import re
 import time
 import traceback
 from collections import deque
@@ -81,6 +82,9 @@ NARROWEST = 2
 
 KEYS = 64
 """Random keys that are made at once."""
+
+NAME = re.compile(r"(?!\.|__|zarr\.json)[^/]+")
+"""What a variable may be called on disk."""
 
 OWN = ("status", "logged")
 """Names in a record that are the lab's; `steps` too where the lab counts them."""
@@ -183,7 +187,7 @@ def _require_storable(record: Any, own: Sequence[str]) -> None:
     if not isinstance(record, Mapping):
         raise TypeError(f"a record must be a mapping of names to arrays, not {type(record).__name__}.")
     for name, value in record.items():
-        if not isinstance(name, str) or not name or "/" in name or name.startswith("."):
+        if not isinstance(name, str) or not NAME.fullmatch(name) or not name.isprintable():
             raise ValueError(f"{name!r} cannot be the name of a variable.")
         if name in own:
             raise ValueError(f"the name '{name}' in a record is the lab's own.")

@@ -24,7 +24,7 @@ BUDGET = 100
 
 def success(results: xr.Dataset) -> xr.DataArray:
     """Which experiments succeeded: V_W <= 1e-3 (1, 0, NaN where not run)."""
-    return below(results.spread, SUCCESS)
+    return below(results.init_spread, SUCCESS)
 
 
 def critical_exponent(results: xr.Dataset, over: str) -> Estimate:

@@ -7,8 +7,9 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from lemmata.draw.curves import law, line, lines, reference, slope
+from lemmata.draw.palette import BLACK, BLUE, CYCLE, GREEN, ORANGE, RED
 from lemmata.draw.phase import success_map
-from lemmata.draw.style import BLACK, BLUE, CYCLE, GREEN, ORANGE, RED, canvas, panel, picture
+from lemmata.draw.style import canvas, panel, picture
 from lemmata.results import settings, trial_at
 from lemmata.studies.group_imbalance import measures
 from lemmata.studies.group_imbalance.theory import population, world_of

@@ -14,12 +14,16 @@ Of = Callable[..., float]
 
 
 def _results(figure: str, **variables: Callable) -> xr.Dataset:
-    """Results of a figure in which every number has two per cent of noise."""
+    """Results of a figure in which every number has two per cent of noise; of a contraction, 1 - v has."""
 
-    def noisy(make: Callable) -> Callable:
-        return lambda trial, rng: np.asarray(make(trial)) * np.exp(0.02 * rng.normal())
+    def noisy(name: str, make: Callable) -> Callable:
+        def record(trial, rng) -> np.ndarray:
+            value, factor = np.asarray(make(trial)), np.exp(0.02 * rng.normal())
+            return 1 - (1 - value) * factor if name == "contraction" else value * factor
 
-    return made(FIGURES[figure], {name: noisy(make) for name, make in variables.items()})
+        return record
+
+    return made(FIGURES[figure], {name: noisy(name, make) for name, make in variables.items()})
 
 
 def _map(figure: str, critical: Of) -> xr.Dataset:
@@ -29,7 +33,7 @@ def _map(figure: str, critical: Of) -> xr.Dataset:
         chance = 1 / (1 + (critical(trial) / trial.population.samples) ** 4)
         return 1e-6 if rng.random() < chance else 1.0
 
-    return made(FIGURES[figure], {"spread": spread})
+    return made(FIGURES[figure], {"init_spread": spread})
 
 
 def _floor(size: Of) -> xr.Dataset:

@@ -96,7 +96,7 @@ class Starts(Descending):
         mean = jnp.mean(ends, 0)
         away = jnp.sqrt(jnp.sum((ends - state.world.teacher) ** 2, (1, 2)))
         return {
-            "spread": jnp.sqrt(jnp.mean(jnp.sum((ends - mean) ** 2, (1, 2)))),
+            "init_spread": jnp.sqrt(jnp.mean(jnp.sum((ends - mean) ** 2, (1, 2)))),
             "error": jnp.median(away),
             "arrived": jnp.mean(arrived(state.search, self.tolerance)),
             "largest_gradient": jnp.max(jnp.sqrt(jnp.sum(state.search.here.gradient**2, (1, 2)))),
