@@ -7,11 +7,18 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import NullLocator
 
 from lemmata.draw import attention
-from lemmata.draw.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, canvas, caption, settings
+from lemmata.draw.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, canvas, caption
 from lemmata.measure.compare import Verdict
+from lemmata.results import settings, trials
 from lemmata.studies.spatial_structure import theory
 from lemmata.studies.spatial_structure.data import grid_of
-from lemmata.studies.spatial_structure.measures import facts, phase_end, phase_gain, second_event
+from lemmata.studies.spatial_structure.measures import (
+    facts,
+    phase_end,
+    phase_gain,
+    second_duration,
+    second_event,
+)
 
 Verdicts = list[Verdict]
 COLOURS = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY, BLACK, "#8c8c8c")
@@ -427,6 +434,32 @@ def transfer_learners(results: xr.Dataset, verdicts: Verdicts) -> Figure:
     axes.set(xscale="log", yscale="log", xlabel="downstream samples", ylabel="test error")
     axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
     caption(figure, results, "Solid: with association. Dashed: without.", verdicts)
+    return figure
+
+
+def patches(results: xr.Dataset, verdicts: Verdicts) -> Figure:
+    """The second event against the number of patches: how long it lasts, and what it leaves."""
+    figure, panels = canvas(3, width=4.2)
+    D = results.patches.values
+    predicted = [
+        theory.event2_duration(*t.data.facts, t.network.degree, float(t.network.diagonal), 1.0)
+        for t in trials(results)
+    ]
+    panels[0].plot(D, predicted, color=GREEN, label="alpha at its optimum (derived)")
+    panels[0].plot(D, np.full(len(D), predicted[0]), ":", color=BLACK, label="as printed: no D")
+    shown = (
+        (panels[0], second_duration(results), r"$\eta_A (t_{\gamma = 1} - T_0)$"),
+        (panels[1], results.alignment_power, r"$\sum \alpha^p$ until the loss is 0.05"),
+        (panels[2], results.same_score_curve.max("step") * 3 * results.patches, r"largest $D (C-1) \Gamma$"),
+    )
+    for axes, values, label in shown:
+        axes.errorbar(D, values.mean("seed"), values.std("seed"), fmt="o", color=BLUE, label="measured")
+        axes.set(xscale="log", yscale="log", xlabel="patches D", ylabel=label)
+        _ticks(axes, D)
+        axes.legend(fontsize=7)
+    caption(
+        figure, results, "Population descent with q D fixed; bars: standard deviation over seeds.", verdicts
+    )
     return figure
 
 
