@@ -6,7 +6,9 @@ import os
 import pytest
 from jaxtyping import install_import_hook
 
-install_import_hook("lemmata", "beartype.beartype")
+import tests.checked  # noqa: E402, F401  (named by the hook)
+
+install_import_hook("lemmata", "tests.checked.checked")
 
 import lemmata  # noqa: E402, F401  (first: the guard on the compiler comes before JAX starts)
 from lemmata.guard import double  # noqa: E402

@@ -1,6 +1,9 @@
 """A study of a toy, for tests of what the lab does with figures and claims."""
 
+import sys
+from dataclasses import replace
 from math import inf
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -60,18 +63,15 @@ def claim(id="steps", **changes):
     return Claim(id, **given | changes)
 
 
-STUDY = Study("toy", "A toy", "Decay.", "@misc{toy}", {"rates": "Steps", "moved": "Steps"}, (claim(),), __name__)
+STUDY = Study(
+    "toy", "A toy", "Decay.", "@misc{toy}", {"rates": "Steps", "moved": "Steps"}, (claim(),), __name__
+)
 
 
 def registered(monkeypatch, *claims):
     """The toy as a study that the registry knows, its rooms in this module, its lock in memory."""
-    from dataclasses import replace
-    from types import SimpleNamespace
-
-    import lemmata.study as registry
-
     own = replace(STUDY, claims=claims or STUDY.claims)
     here = SimpleNamespace(**globals())
     monkeypatch.setattr(Study, "room", lambda self, name: here)
-    monkeypatch.setattr(registry, "studies", lambda: {"toy": own})
+    monkeypatch.setattr(sys.modules["lemmata.study"], "studies", lambda: {"toy": own})
     return own

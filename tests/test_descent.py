@@ -29,7 +29,10 @@ class Line(Learner):
         return self.count
 
     def draw(self, key):
-        return Draw({"w": jnp.asarray(self.start_at), "b": jnp.zeros(())}, jnp.arange(1.0, self.count + 1) / self.count)
+        return Draw(
+            {"w": jnp.asarray(self.start_at), "b": jnp.zeros(())},
+            jnp.arange(1.0, self.count + 1) / self.count,
+        )
 
     def objective(self, params, batch, world, key):
         return jnp.mean(0.5 * ((params["w"] - 2) * batch) ** 2) + 0.5 * params["b"] ** 2
@@ -47,7 +50,10 @@ class Line(Learner):
         return {"w": state.params["w"]}
 
     def record(self, state):
-        return {"w": state.params["w"], "batch": self.batch(jax.random.wrap_key_data(state.key), state.step, state.data, None)}
+        return {
+            "w": state.params["w"],
+            "batch": self.batch(jax.random.wrap_key_data(state.key), state.step, state.data, None),
+        }
 
     def track(self, state):
         w = state.params["w"]
@@ -55,7 +61,9 @@ class Line(Learner):
 
 
 def line(**changes):
-    return Line(descent=Descent(**{"loss": "squared", "steps": 200, "target_loss": 1e-6, "logs": 10} | changes))
+    return Line(
+        descent=Descent(**{"loss": "squared", "steps": 200, "target_loss": 1e-6, "logs": 10} | changes)
+    )
 
 
 MEAN_SQUARE = np.mean((np.arange(1, 9) / 8) ** 2)

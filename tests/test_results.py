@@ -16,7 +16,7 @@ SWEEP = Sweep(Decay(), (axis("rate", (0.5, 0.1)), axis("cap", (50, 100))), (0, 1
 def test_the_trial_at_any_place_is_the_one_that_was_run():
     results = lm.run(SWEEP)
     assert trial_at(results, rate=0.1, cap=50) == Decay(rate=0.1, cap=50)
-    assert trial_at(results.sel(rate=0.5).where(results.steps > 0).isel(cap=1)) == Decay(rate=0.5, cap=100)
+    assert trial_at(results.where(results.steps > 0).sel(rate=0.5).isel(cap=1)) == Decay(rate=0.5, cap=100)
     assert len(trials(results)) == 4
 
 
@@ -52,7 +52,9 @@ def test_curves_of_cells_that_log_other_steps_are_labelled_cell_by_cell():
 
 def test_results_made_by_hand_look_like_stored_ones():
     figure = FIGURES["rates"]
-    results = made(figure, {"steps": lambda trial, rng: 7 / trial.rate, "x_curve": lambda trial, rng: np.ones(7)})
+    results = made(
+        figure, {"steps": lambda trial, rng: 7 / trial.rate, "x_curve": lambda trial, rng: np.ones(7)}
+    )
     assert results.steps.sel(rate=0.1).values.tolist() == [70.0, 70.0]
     assert results.x_curve.dims == ("rate", "seed", "step")
     assert results.attrs["figure"] == "rates"

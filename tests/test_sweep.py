@@ -17,7 +17,9 @@ def test_a_field_that_a_function_moves_is_refused_rather_than_ignored():
 
 
 def test_keep_leaves_places_out():
-    sweep = Sweep(Decay(), (axis("rate", (0.5, 0.1)),), (0, 1), keep=lambda p: p["seed"] == 0 or p["rate"] < 0.3)
+    sweep = Sweep(
+        Decay(), (axis("rate", (0.5, 0.1)),), (0, 1), keep=lambda p: p["seed"] == 0 or p["rate"] < 0.3
+    )
     assert [(c.place["rate"], c.seed) for c in sweep.cells] == [(0.5, 0), (0.1, 0), (0.1, 1)]
 
 

@@ -7,12 +7,17 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
+from lemmata.lab.plan import plan
+from lemmata.lab.pool import Pool
+from lemmata.lab.source import digests
+from lemmata.lab.work import run_chunk
 from lemmata.trial import Computed, Descending, Precision, fixed
 
 
 class Decay(Descending):
     """x <- (1 - rate) x from x = 1: below `target` after log(target)/log(1 - rate) steps; diverges for rate > 2."""
 
+    name: ClassVar = "toys/decay"
     dims: ClassVar = {"pair": ("which",)}
 
     rate: float = 0.5
@@ -51,6 +56,8 @@ class Decay(Descending):
 class Square(Computed):
     """A plain function: the square of a number; raises for negative ones, kills its process where told to."""
 
+    name: ClassVar = "toys/square"
+
     value: float = 3.0
     deadly: bool = fixed(default=False)
 
@@ -66,3 +73,15 @@ def sleep_and_tell(path):
     """A task that says which process works on it, and takes long."""
     path.write_text(str(os.getpid()))
     time.sleep(600)
+
+
+def drive(sweep, store, pool=None, manifest=None):
+    """Carry out what is missing of a sweep, as the lab does, and give the number of cells of every write."""
+    cells = sweep.cells
+    with store.locked(), pool or Pool() as hands:
+        store.create(manifest or {})
+        planned = plan(cells, hands.workers, store.done(digests(cell.trial for cell in cells)))
+        for chunk, result in hands.run(run_chunk, planned):
+            outcomes = planned.settle(chunk, result)
+            store.write(outcomes, chunk.width)
+            yield len(outcomes)

@@ -97,6 +97,7 @@ def show(options: argparse.Namespace) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from lemmata.lab.pool import Pool
+    from lemmata.lab.run import reasons
     from lemmata.progress import bar
 
     order = _order(options.name, options)
@@ -127,7 +128,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print_verdicts(verdicts)
         print(f"\n{_said(counts)}")
-        for reason in order.store.reasons():
+        for reason in reasons(order.store):
             print(f"  failed because: {reason}")
         if law is not None:
             said = f"{law.value:.3g} [{law.low:.3g}, {law.high:.3g}]" if law.exists else law.note
@@ -194,6 +195,7 @@ def figure(options: argparse.Namespace) -> None:
 
 def status(options: argparse.Namespace) -> None:
     from lemmata.desk import stored_order
+    from lemmata.lab.run import reasons
 
     order = stored_order(options.dir)
     manifest, counts = order.store.manifest, order.counts()
@@ -201,7 +203,7 @@ def status(options: argparse.Namespace) -> None:
         return _print_json({"store": options.dir, **counts, "manifest": manifest})
     print(f"{order.name}, draw {order.figure.draw_number}, started {manifest['started']}")
     print(", ".join(f"{name}: {count}" for name, count in counts.items()))
-    for reason in order.store.reasons():
+    for reason in reasons(order.store):
         print(f"  failed because: {reason}")
     print(f"to repeat or resume: {manifest['command']}")
 
@@ -345,35 +347,82 @@ def _plain_verdict(v: "Verdict") -> dict[str, Any]:
     return {
         "id": v.id,
         "statement": v.statement,
+        "kind": v.kind,
+        "reading": v.reading,
         "verdict": v.verdict,
         "predicted": v.predicted,
         "measured": v.measured.value,
         "interval": [v.measured.low, v.measured.high],
         "seeds": v.seeds,
         "tolerance": list(v.tolerance),
-        "conditions": [{"name": c.name, "holds": c.holds, "margin": c.margin} for c in v.conditions],
+        "conditions": [
+            {"name": c.name, "holds": c.holds, "margin": c.margin, "met": c.met, "cells": c.cells}
+            for c in v.conditions
+        ],
         "sentence": v.sentence,
+        "excluded": list(v.excluded),
+        "left_out": dict(v.left_out),
+        "violations": v.violations.value if v.violations else None,
+        "looseness": v.looseness,
+        "seen": v.seen,
         "more_seeds": v.more_seeds,
+        "draw": v.draw,
+        "looks": v.looks,
         "note": v.note,
     }
 
 
 def _print_verdicts(verdicts: "list[Verdict]") -> None:
-    rows = [(v.id, v.verdict, _interval(v), _range(v.tolerance)) for v in verdicts]
-    _print_table("Verdicts", ("claim", "verdict", "measured [interval]", "holds within"), rows)
+    head = ("claim", "verdict", "measured [interval]", "holds within", "conditions", "draw")
+    for title, chosen in (
+        ("Verdicts", [v for v in verdicts if v.kind != "identity"]),
+        ("Identities, to rounding", [v for v in verdicts if v.kind == "identity"]),
+    ):
+        rows = [
+            (_named(v), v.verdict, _interval(v), _range(v.tolerance), _met(v), str(v.draw)) for v in chosen
+        ]
+        if rows:
+            _print_table(title, head, rows)
     for v in verdicts:
-        more = f" About {v.more_seeds} more seeds would decide." if v.more_seeds else ""
-        print(f"{v.id}: {v.statement.rstrip('.')}. Predicted: {v.predicted}. {v.note}{more}".rstrip())
+        said = [f"{v.statement.rstrip('.')}.", f"Predicted: {v.predicted}.", _seen(v), v.note]
+        if v.more_seeds:
+            said.append(f"About {v.more_seeds} more seeds would decide.")
+        print(f"{_named(v)} ({v.kind}): {' '.join(filter(None, said))}")
     _print_violations(verdicts)
 
 
+def _named(v: "Verdict") -> str:
+    return f"{v.id} [{v.reading}]" if v.reading else v.id
+
+
+def _met(v: "Verdict") -> str:
+    """In how many cells all conditions but the hopeless ones are met: the fewest of any condition, of all cells."""
+    if not v.conditions:
+        return ""
+    worst = min(v.conditions, key=lambda c: c.met / max(c.cells, 1))
+    return f"{worst.met} of {worst.cells}"
+
+
+def _seen(v: "Verdict") -> str:
+    """What a reader must know beside the number: excluded predictions, range, looseness, violations, runs left out."""
+    said = [f"{number} is excluded." for number in v.excluded]
+    said += [f"Seen over {v.seen}."] if v.seen else []
+    said += [f"{v.looseness}."] if v.looseness else []
+    if v.violations is not None and v.violations.exists:
+        m = v.violations
+        said.append(f"Share of runs that violate it: {m.value:.3g} [{m.low:.3g}, {m.high:.3g}].")
+    said += [f"{count} {status} runs left out." for status, count in v.left_out.items() if count]
+    return " ".join(said)
+
+
 def _print_violations(verdicts: "list[Verdict]") -> None:
-    """The conditions of the theorems that were not met where the verdicts were measured, once each."""
-    missed = {c.name: c for v in verdicts for c in v.conditions if c.holds is False}
+    """The conditions of the theorems that were not met everywhere where the verdicts were measured, once each."""
+    missed = {c.name: c for v in verdicts for c in v.conditions if c.met < c.cells}
     if missed:
-        print("The theorems' own conditions that these settings violate (hidden constants taken as 1):")
+        print("Conditions of the theorems that are not met in every cell (hidden constants taken as 1):")
     for c in missed.values():
-        print(f"  {c.name}: {f'by a factor {1 / c.margin:.3g}' if c.margin > 0 else 'entirely'}")
+        worst = f"at worst by a factor {1 / c.margin:.3g}" if c.margin > 0 else "at worst entirely"
+        print(f"  {c.name}: met in {c.met} of {c.cells} cells, missed {worst}")
 
 
 def _range(tolerance: tuple[float, float]) -> str:
@@ -393,12 +442,13 @@ def _interval(v: "Verdict") -> str:
 
 def _print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(*head, title=title, title_justify="left")
+    table = Table(*head, title=title, title_justify="left", padding=(0, 1), pad_edge=False)
     colours = {"holds": "green", "fails": "red", "inconclusive": "yellow", "met": "green", "violated": "red"}
     for row in rows:
-        table.add_row(*(f"[{colours[text]}]{text}[/]" if text in colours else text for text in row))
+        table.add_row(*(f"[{colours[text]}]{text}[/]" if text in colours else escape(text) for text in row))
     Console().print(table)
 
 

@@ -16,7 +16,7 @@ from lemmata.lab.order import Order
 from lemmata.lab.pool import Pool
 from lemmata.lab.store import Store
 from lemmata.progress import Progress, silence
-from lemmata.study import Study, study
+from lemmata.study import Study, scale_named, study
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -134,7 +134,7 @@ def _again(folder: Path, scale: str | None, given: Mapping[str, Any]) -> Order:
     changes = old["changes"] | given.get("changes", {})
     return Order(
         figure,
-        scale or old["scale"],
+        scale_named(scale or old["scale"]),
         changes,
         old["added_axes"],
         given.get("seeds", old["seeds"]),

@@ -86,7 +86,7 @@ def double() -> Iterator[None]:
     if hasattr(jax, "enable_x64"):
         switched = jax.enable_x64(True)
     else:
-        from jax.experimental import enable_x64
+        from jax.experimental import enable_x64  # pyright: ignore[reportAttributeAccessIssue]  (older releases)
 
         switched = enable_x64(True)
     with switched:

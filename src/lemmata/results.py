@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 
 from lemmata.errors import require
+from lemmata.lab.store import Rows
 from lemmata.status import CONVERGED
 from lemmata.sweep import Sweep
 from lemmata.trial import Descending, Trial, fields
@@ -28,14 +29,6 @@ class Ran:
 
     def __repr__(self) -> str:
         return f"<{type(self.trial).__name__}>"
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Records as a store gives them: `found[i]` is the place in the list of cells asked for, `values[name][i]` its record."""
-
-    found: np.ndarray
-    values: Mapping[str, np.ndarray]
 
 
 # What was run ----------------------------------------------------------------------------------------------------------
@@ -109,6 +102,8 @@ def assemble(sweep: Sweep, rows: Rows, attrs: Mapping[str, Any] | None = None) -
         names |= kind.dims
     variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
     for name, values in rows.values.items():
+        if name == "logged":  # the trials know it
+            continue
         curve = name.endswith("_curve")
         if curve:
             values = values[:, :longest]

@@ -271,7 +271,14 @@ def identity(trial: Trial, seed: int) -> str:
 
 
 def random_key(trial: Trial, seed: int) -> Key:
-    """The random key of a cell: from what it is, less the fields that the trial declares as paired."""
+    """The random key of a cell."""
+    with double():
+        return jax.random.key(key_number(trial, seed))
+
+
+def key_number(trial: Trial, seed: int) -> int:
+    """The number that a cell's random key is made from: what the cell is, less the fields that the trial declares as
+    paired."""
     content = describe(trial)
     content["fields"] = {
         path: value
@@ -279,8 +286,7 @@ def random_key(trial: Trial, seed: int) -> Key:
         if not any(path == name or path.startswith(name + ".") for name in trial.paired)
     }
     content["parts"] = {path: kind for path, kind in content["parts"].items() if path not in trial.paired}
-    with double():
-        return jax.random.key(int(_digest({**content, "seed": seed}), 16) >> 1)
+    return int(_digest({**content, "seed": seed}), 16) >> 1
 
 
 def _digest(content: dict[str, Any]) -> str:

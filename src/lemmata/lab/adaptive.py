@@ -104,7 +104,7 @@ def subset(sweep: Sweep, counts: np.ndarray) -> Sweep:
 
     def keep(place: Mapping[str, Any]) -> bool:
         at = tuple(where[place[name]] for name, where in zip(names, index, strict=True))
-        return sweep.keep(place) and place["seed"] - first < counts[at]
+        return sweep.keep(place) and bool(place["seed"] - first < counts[at])
 
     return replace(sweep, seeds=tuple(range(first, first + int(counts.max()))), keep=keep)
 

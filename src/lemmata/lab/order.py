@@ -18,9 +18,10 @@ from lemmata.errors import BadInput, require, unknown
 from lemmata.lab.adaptive import Refined, refine
 from lemmata.lab.pool import Pool
 from lemmata.lab.run import carry_out
-from lemmata.lab.store import Store
+from lemmata.lab.source import digests
+from lemmata.lab.store import Rows, Store
 from lemmata.progress import Progress
-from lemmata.results import Rows, assemble
+from lemmata.results import assemble
 from lemmata.sweep import Sweep, axis
 from lemmata.trial import describe, fields
 
@@ -147,12 +148,15 @@ class Order:
 
     def results(self) -> xr.Dataset:
         """What is stored of the order's sweep."""
-        return self._completed(self.sweep, self.store.read([cell.id for cell in self.sweep.cells]))
+        rows = self.store.read(
+            [cell.id for cell in self.sweep.cells], digests(c.trial for c in self.sweep.cells)
+        )
+        return self._completed(self.sweep, rows)
 
     def counts(self) -> dict[str, int]:
         """How many cells there are, and how those that were run ended."""
-        entries = self.store.entries()
-        found = [entries[cell.id]["status"] for cell in self.sweep.cells if cell.id in entries]
+        entries = self.store.entries(digests(cell.trial for cell in self.sweep.cells))
+        found = [entries[cell.id].status for cell in self.sweep.cells if cell.id in entries]
         ended = {name: found.count(name) for name in ("failed", "diverged", "capped")}
         return {"cells": len(self.sweep.cells), "done": len(found) - ended["failed"], **ended}
 

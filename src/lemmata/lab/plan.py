@@ -1,12 +1,20 @@
-"""Buckets to chunks: how many runs advance together, and how many make one unit of work."""
+"""Cells to chunks, one after another: how many runs advance together, and how many make one unit of work.
+
+How long a cell takes is not known beforehand, so that chunks are made when a worker is free for one, sized by what was
+measured: a fair share of the rest, and no more than some seconds, so that the workers finish together.
+"""
 
 import math
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import jax
 
 from lemmata.guard import double
-from lemmata.lab.work import Chunk
+from lemmata.lab.source import trial_digest
+from lemmata.lab.work import NARROWEST, Chunk, Outcome, failure
 from lemmata.sweep import Cell, buckets
 from lemmata.trial import Descending, with_precision
 
@@ -14,42 +22,133 @@ LANE_BUDGET = 1 << 20
 """Bytes of state that runs in lockstep may hold together: about what stays in the cache of one core."""
 
 WIDEST = 64
-LARGEST = 256
-CHUNKS_PER_WORKER = 4
+FILLS = 4
+"""A sweep is cut into at least so many pieces that run together, so that a few workers can share it."""
+
+SECONDS = 10.0
+"""A chunk that takes longer than this is cut, as long as its lanes are filled several times over."""
+
+SHORTEST = 0.5
+"""A chunk is not made shorter than this to share out the rest: taking it in has a cost too."""
+
+PER_WORKER = 0.05
+"""Seconds of a chunk for each worker: with very many of them chunks take longer, so that the driver keeps up."""
+
+LARGEST = 4096
 
 
-def plan(cells: Sequence[Cell], workers: int) -> list[Chunk]:
-    """Chunks that cover the cells, the heaviest first so that the workers finish together.
+@dataclass
+class Bucket:
+    """The cells of one structure that wait, how many run in lockstep, how many are out with workers, and what was measured:
+    `seconds` for `finished` cells, the last ones counting most."""
 
-    A small bucket stays in one chunk: splitting it would have two workers compile the same program.
+    cells: deque[Cell]
+    width: int
+    weight: float
+    out: int = 0
+    finished: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def cost(self) -> float | None:
+        """Seconds a cell, as far as they are known."""
+        return max(self.seconds / self.finished, 1e-6) if self.finished else None
+
+
+@dataclass
+class Plan:
+    """Gives out chunks as long as there are cells; `settle` tells it what became of them.
+
+    >>> for chunk, result in pool.run(run_chunk, planned):  # doctest: +SKIP
+    ...     store.write(planned.settle(chunk, result), chunk.width)
     """
-    most = min(LARGEST, max(1, math.ceil(len(cells) / (CHUNKS_PER_WORKER * max(workers, 1)))))
-    weighed = []
-    for bucket in buckets(cells):
-        weight = state_bytes(bucket[0])
-        width = lane_width(weight, len(bucket)) if bucket[0].trial.lockstep else 1
-        size = max(width, most)
-        for begin in range(0, len(bucket), size):
-            part = tuple(bucket[begin : begin + size])
-            weighed.append((weight * len(part), Chunk(part, min(width, len(part)))))
-    return [chunk for _, chunk in sorted(weighed, key=lambda pair: -pair[0])]
+
+    buckets: list[Bucket]
+    workers: int
+
+    def __len__(self) -> int:
+        """How many cells have not been given out yet."""
+        return sum(len(bucket.cells) for bucket in self.buckets)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return self
+
+    def __next__(self) -> Chunk:
+        """The next chunk: of a bucket that nobody works on, so that its program is compiled once; the heaviest first."""
+        waiting = [(i, bucket) for i, bucket in enumerate(self.buckets) if bucket.cells]
+        if not waiting:
+            raise StopIteration
+        known = [bucket.cost for bucket in self.buckets if bucket.cost is not None]
+        usual = sum(known) / len(known) if known else 1.0
+        costs = {i: bucket.cost or usual for i, bucket in waiting}
+        rest = {i: costs[i] * len(bucket.cells) for i, bucket in waiting}
+        number, bucket = min(waiting, key=lambda pair: (pair[1].out > 0, -rest[pair[0]]))
+        fair = sum(rest.values()) / (2 * max(self.workers, 1))
+        fair = max(fair, SHORTEST) if bucket.cost is not None else fair
+        long = max(SECONDS, PER_WORKER * self.workers) if bucket.cost is not None else fair
+        size = max(min(fair, long) / costs[number], FILLS * bucket.width if fair > long else bucket.width)
+        size = min(int(size), LARGEST, len(bucket.cells))
+        cells = tuple(bucket.cells.popleft() for _ in range(size))
+        bucket.out += size
+        return Chunk(cells, bucket.width, trial_digest(cells[0].trial), number)
+
+    def settle(self, chunk: Chunk, result: list[Outcome] | Exception) -> list[Outcome]:
+        """The outcomes of a chunk or of a part of it, failures where it could not be run; their time is noted."""
+        bucket = self.buckets[chunk.bucket]
+        if isinstance(result, Exception):
+            result = [failure(cell, result, chunk.source) for cell in chunk.cells]
+        else:
+            bucket.finished = bucket.finished / 2 + len(result)
+            bucket.seconds = bucket.seconds / 2 + sum(outcome.seconds for outcome in result)
+        bucket.out -= len(result)
+        return result
+
+
+def plan(cells: Sequence[Cell], workers: int, done: Collection[str] = ()) -> Plan:
+    """Chunks that cover the cells that are not done; a cell that stands twice counts once.
+
+    `cells` are all cells of the sweep: how many run in lockstep depends on the whole, not on what is missing nor on the
+    number of workers, so that an interrupted run gives the same numbers.
+    """
+    groups = buckets({cell.id: cell for cell in cells}.values())
+    weights = [state_bytes(group[0]) for group in groups]
+    widths = [
+        lane_width(weight, len(group)) if group[0].trial.lockstep else 1
+        for group, weight in zip(groups, weights, strict=True)
+    ]
+    while max(widths) > NARROWEST and sum(map(_fills, groups, widths)) < FILLS:
+        widths = [width if width < max(widths) else width // 2 for width in widths]
+    found = []
+    for group, width, weight in zip(groups, widths, weights, strict=True):
+        missing = deque(cell for cell in group if cell.id not in done)
+        if missing:
+            found.append(Bucket(missing, width, weight))
+    return Plan(sorted(found, key=lambda bucket: -bucket.weight), workers)
+
+
+def _fills(group: Sequence[Cell], width: int) -> int:
+    return math.ceil(len(group) / width)
 
 
 def lane_width(state: int, cells: int) -> int:
-    """How many runs to advance together: as many as share the cache, a power of two; 1 for large states.
+    """How many runs to advance together: as many as share the cache, a power of two; 1 for large states only, as programs
+    for one run alone round differently: seeds that are added to a single one give the bits of a sweep that has them all.
 
-    >>> lane_width(state=4_000_000, cells=300), lane_width(state=20_000, cells=300), lane_width(state=20_000, cells=5)
-    (1, 32, 4)
+    >>> lane_width(state=4_000_000, cells=300), lane_width(state=20_000, cells=300), lane_width(state=20_000, cells=1)
+    (1, 32, 2)
     """
-    fit = max(1, min(LANE_BUDGET // max(state, 1), WIDEST, cells))
+    fit = max(1, min(LANE_BUDGET // max(state, 1), WIDEST, max(cells, NARROWEST)))
     return 1 << (fit.bit_length() - 1)
 
 
 def state_bytes(cell: Cell) -> int:
-    """The size of the state of one run, found without running it."""
+    """The size of the state of one run, found without running it; nothing for one whose start fails: its turn will tell."""
     trial = cell.trial
     if not isinstance(trial, Descending):
         return WIDEST * LANE_BUDGET
-    with double():
-        state = jax.eval_shape(with_precision(trial).start, jax.random.key(0))
+    try:
+        with double():
+            state: Any = jax.eval_shape(with_precision(trial).start, jax.random.key(0))
+    except Exception:
+        return LANE_BUDGET
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))

@@ -5,15 +5,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from lemmata.errors import require
 from lemmata.lab.plan import plan
 from lemmata.lab.pool import Pool
-from lemmata.lab.store import Store
-from lemmata.lab.work import Chunk, failure, run_chunk
+from lemmata.lab.source import digests
+from lemmata.lab.store import Rows, Store
+from lemmata.lab.work import run_chunk
 from lemmata.progress import Progress, bar, silence
-from lemmata.results import Rows, assemble
+from lemmata.results import assemble
+from lemmata.status import FAILED
 from lemmata.sweep import Sweep
 from lemmata.trial import describe
 
@@ -32,23 +35,34 @@ def run(sweep: Sweep, out: Path | str | None = None, workers: int = 0, progress:
 
 def carry_out(sweep: Sweep, store: Store, manifest: Mapping[str, Any], pool: Pool, told: Progress) -> Rows:
     """Run what is missing of a sweep and return the records of all its cells."""
-    done = store.done()
-    todo = list({cell.id: cell for cell in sweep.cells if cell.id not in done}.values())
-    store.create(manifest)
-    finished, total = (
-        len({cell.id for cell in sweep.cells}) - len(todo),
-        len({cell.id for cell in sweep.cells}),
-    )
-    told(finished, total)
-    for chunk, outcomes in pool.run(run_chunk, plan(todo, pool.workers) if todo else []):
-        if isinstance(outcomes, Exception):
-            outcomes = [failure(cell, outcomes) for cell in chunk.cells]
-        store.write(outcomes, chunk.width)
-        finished += len(outcomes)
-        told(finished, total)
-    rows = store.read([cell.id for cell in sweep.cells])
-    require(len(rows.found) > 0, f"every cell failed; {'; '.join(store.reasons())}")
+    sources = digests(cell.trial for cell in sweep.cells)
+    ids = [cell.id for cell in sweep.cells]
+    missing = set(ids) - store.done(sources)
+    if missing or not _told_before(store, manifest):
+        with store.locked():
+            store.create(manifest)
+            planned = plan(sweep.cells, pool.workers, set(ids) - missing)
+            finished, total = len(set(ids)) - planned.cells, len(set(ids))
+            told(finished, total)
+            for chunk, outcomes in pool.run(run_chunk, planned):
+                settled = planned.settle(chunk, outcomes)
+                store.write(settled, chunk.width)
+                finished += len(settled)
+                told(finished, total)
+    rows = store.read(ids, sources)
+    require(bool(np.any(rows.values["status"] != FAILED)), f"every cell failed: {'; '.join(reasons(store))}")
     return rows
 
 
-__all__ = ["Chunk", "carry_out", "run"]
+def reasons(store: Store) -> list[str]:
+    """Why cells failed, each reason once."""
+    return sorted({entry.reason for entry in store.entries().values() if entry.reason})
+
+
+def _told_before(store: Store, manifest: Mapping[str, Any]) -> bool:
+    """Whether the store was last used for the same order; a finished one on a read-only disk can then still be read."""
+    if not store.exists:
+        return False
+    passing = ("versions", "platform", "started")
+    known = store.manifest
+    return all(known.get(word) == value for word, value in manifest.items() if word not in passing)

@@ -1,91 +1,217 @@
-"""One chunk of cells to its records: pure, what a worker executes."""
+"""One chunk of cells to its outcomes: pure, what a worker executes."""
 
+import re
 import time
+import traceback
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lemmata.guard import check, double
-from lemmata.loop import Lanes, fill, lane_records, run_block
+from lemmata import guard
+from lemmata.lab.segment import STORABLE
+from lemmata.lab.source import trial_digest
+from lemmata.loop import Lanes, fill, lane_records, read, run_block
 from lemmata.status import CAPPED, CONVERGED, FAILED, RUNNING
 from lemmata.sweep import Cell
-from lemmata.trial import Computed, Descending, Trial, random_key, with_precision
+from lemmata.trial import Computed, Descending, Key, key_number
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Cells of one bucket that run together, `width` of them at a time."""
+    """Cells of one bucket that run together, `width` of them at a time. `source` is the digest of their code as the driver
+    knows it; a worker that finds other code refuses."""
 
     cells: tuple[Cell, ...]
     width: int
+    source: str = ""
+    bucket: int = 0
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    @property
+    def at_once(self) -> int:
+        """How many cells run at the same time."""
+        return min(self.width, len(self.cells))
+
+    def split(self) -> list["Chunk"]:
+        """Parts to find a guilty cell in, small ones first: cells run in order, so that it is likely to be among the first.
+
+        All have the same width, so that numbers do not depend on how often a chunk was lost.
+        """
+        size, begin, parts = self.at_once if self.width < len(self) else max(1, len(self) // 2), 0, []
+        while begin < len(self):
+            parts.append(replace(self, cells=self.cells[begin : begin + size]))
+            begin, size = begin + size, 2 * size if begin else size
+        return parts
+
+    def without(self, finished: Iterable["Outcome"]) -> "Chunk":
+        """What is left of the chunk."""
+        gone = {outcome.id for outcome in finished}
+        return replace(self, cells=tuple(cell for cell in self.cells if cell.id not in gone))
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one cell: its record, or the reason why there is none."""
+    """What became of one cell: its record, or the reason why there is none. `source` is the digest of the code that ran."""
 
     id: str
     record: Mapping[str, np.ndarray]
     seconds: float
     reason: str = ""
+    traceback: str = ""
+    source: str = ""
 
 
 BLOCK = 512
 """Steps between two looks at which runs have stopped, when none has to be replaced before."""
 
+EVERY = 2.0
+"""Seconds between two parts of the outcomes of a chunk: what is given back can be kept."""
+
 COMPILE_SECONDS = 2.0
 """Fewer lanes need another compilation, which takes about this long: it is earned by having run for as long."""
 
+NARROWEST = 2
+"""Lanes are not dropped below this: programs for one run alone round differently, all wider ones give the same bits."""
 
-def run_chunk(chunk: Chunk) -> list[Outcome]:
-    """Carry out a chunk. A cell that cannot be carried out is an outcome too; it never takes others with it."""
-    check()
-    try:
-        with double():
-            return _run(chunk.cells, chunk.width)
-    except Exception as error:
-        if len(chunk.cells) == 1:
-            return [failure(cell, error) for cell in chunk.cells]
-        # Find out which cells are at fault.
-        return [outcome for cell in chunk.cells for outcome in run_chunk(Chunk((cell,), 1))]
+KEYS = 64
+"""Random keys that are made at once."""
+
+NAME = re.compile(r"(?!\.|__|zarr\.json)[^/]+")
+"""What a variable may be called on disk."""
+
+OWN = ("status", "logged")
+"""Names in a record that are the lab's; `steps` too where the lab counts them."""
 
 
-def failure(cell: Cell, error: Exception) -> Outcome:
+def run_chunk(chunk: Chunk) -> Iterator[list[Outcome]]:
+    """Carry out a chunk; gives its outcomes every few seconds, as far as they have come. A cell that cannot be carried out
+    is an outcome too; it never takes others with it."""
+    guard.check()
+    trial = chunk.cells[0].trial
+    source = chunk.source or trial_digest(trial)
+    if type(trial).__module__ != "__main__" and trial_digest(trial) != source:
+        error = RuntimeError("the code of this trial was changed while the sweep was running; run it again.")
+        yield [failure(cell, error, source) for cell in chunk.cells]
+        return
+    parts = _by_time(_run_or_split(replace(chunk, source=source)))
+    while True:
+        with guard.double():  # left between two parts: what the caller does in the meantime is none of ours
+            part = next(parts, None)
+        if part is None:
+            return
+        yield part
+
+
+def _by_time(outcomes: Iterator[Outcome]) -> Iterator[list[Outcome]]:
+    """Outcomes in parts that took about as long as is worth a message; the last part may be empty-handed and is left out."""
+    part: list[Outcome] = []
+    began = time.perf_counter()
+    for outcome in outcomes:
+        part.append(outcome)
+        if time.perf_counter() - began > EVERY:
+            yield part
+            part, began = [], time.perf_counter()
+    if part:
+        yield part
+
+
+def failure(cell: Cell, error: BaseException, source: str, seconds: float = 0.0) -> Outcome:
     """The outcome of a cell that could not be carried out."""
-    record = {"status": np.asarray(FAILED), "steps": np.asarray(0)}
-    return Outcome(cell.id, record, 0.0, f"{type(error).__name__}: {error}")
+    told = "".join(traceback.format_exception(error)) if error.__traceback__ else ""
+    return Outcome(cell.id, nothing(), seconds, f"{type(error).__name__}: {error}", told, source)
 
 
-def _run(cells: Sequence[Cell], width: int) -> list[Outcome]:
-    kind = cells[0].trial
+def nothing() -> dict[str, np.ndarray]:
+    """The record of a cell that failed."""
+    return {"status": np.asarray(FAILED, np.int32), "steps": np.asarray(0, np.int32)}
+
+
+def _run_or_split(chunk: Chunk) -> Iterator[Outcome]:
+    """Where a chunk fails, find out which cells are at fault."""
+    began = time.perf_counter()
+    finished: list[Outcome] = []
+    try:
+        for outcome in _run(chunk):
+            finished.append(outcome)
+            yield outcome
+    except Exception as error:
+        rest = chunk.without(finished)
+        if len(rest) == 1:
+            yield failure(rest.cells[0], error, chunk.source, time.perf_counter() - began)
+        else:
+            for part in rest.split():
+                yield from _run_or_split(part)
+
+
+def _run(chunk: Chunk) -> Iterator[Outcome]:
+    kind = chunk.cells[0].trial
     if isinstance(kind, Computed):
-        return [_compute(cell, cell.trial) for cell in cells]
-    assert isinstance(kind, Descending)
-    return _run_lanes(cells, width)
+        return _compute_all(chunk)
+    if isinstance(kind, Descending):
+        return _run_lanes(chunk)
+    raise TypeError(f"{type(kind).__name__} is neither Descending nor Computed.")
 
 
-def _compute(cell: Cell, trial: Trial) -> Outcome:
+def _compute_all(chunk: Chunk) -> Iterator[Outcome]:
+    for begin in range(0, len(chunk), KEYS):
+        cells = chunk.cells[begin : begin + KEYS]
+        for cell, key in zip(cells, jnp.unstack(_keys(cells, KEYS)), strict=False):
+            yield _compute(cell, key, chunk.source)
+
+
+def _compute(cell: Cell, key: Key, source: str) -> Outcome:
+    trial = cell.trial
     assert isinstance(trial, Computed)
     began = time.perf_counter()
-    record = {name: np.asarray(value) for name, value in trial.compute(random_key(trial, cell.seed)).items()}
-    record = {"status": np.asarray(CONVERGED), "steps": np.asarray(0)} | record
-    return Outcome(cell.id, record, time.perf_counter() - began)
+    try:
+        found = trial.compute(key)
+        _require_storable(found, OWN)
+        record = {"steps": np.asarray(0, np.int32)} | {
+            name: np.asarray(value) for name, value in found.items()
+        }
+    except Exception as error:
+        return failure(cell, error, source, time.perf_counter() - began)
+    record["status"] = np.asarray(CONVERGED, np.int32)
+    return Outcome(cell.id, record, time.perf_counter() - began, source=source)
 
 
-def _run_lanes(cells: Sequence[Cell], width: int) -> list[Outcome]:
+def _require_storable(record: Any, own: Sequence[str]) -> None:
+    """Refuse what cannot be kept as named arrays of numbers, with a reason."""
+    if not isinstance(record, Mapping):
+        raise TypeError(f"a record must be a mapping of names to arrays, not {type(record).__name__}.")
+    for name, value in record.items():
+        if not isinstance(name, str) or not NAME.fullmatch(name) or not name.isprintable():
+            raise ValueError(f"{name!r} cannot be the name of a variable.")
+        if name in own:
+            raise ValueError(f"the name '{name}' in a record is the lab's own.")
+        try:
+            kind = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
+        except ValueError as error:
+            raise ValueError(f"variable '{name}' is not an array: {error}") from None
+        if np.dtype(kind) not in STORABLE:
+            raise TypeError(f"variable '{name}' has type {kind}, which is not stored; give numbers.")
+
+
+def _run_lanes(chunk: Chunk) -> Iterator[Outcome]:
     """Run Descending cells in lanes: a lane whose run has stopped is refilled; towards the end idle lanes are dropped."""
-    waiting = deque(cells)
-    occupants: list[Cell | None] = [None] * width
+    waiting = deque(chunk.cells)
+    occupants: list[Cell | None] = [None] * chunk.width
     lanes: Lanes | None = None
-    outcomes: list[Outcome] = []
+    logged = np.asarray(_descending(chunk.cells[0]).log_steps, np.int64)
     last_harvest = last_compiled = time.perf_counter()
     while waiting or any(occupants):
         if lanes is None or (waiting and not all(occupants)):
+            checked = lanes is not None
             lanes, occupants = _refill(lanes, occupants, waiting)
+            if not checked:
+                _require_lanes_storable(lanes)
         most, spare = (jnp.asarray(n, jnp.int32) for n in (BLOCK, len(occupants) // 2 if waiting else 0))
         ran: Lanes = run_block(lanes, most, spare)
         status = np.asarray(ran.status)
@@ -97,14 +223,21 @@ def _run_lanes(cells: Sequence[Cell], width: int) -> list[Outcome]:
             for i in stopped:
                 cell, occupants[i] = occupants[i], None
                 assert cell is not None
-                outcomes.append(Outcome(cell.id, {name: np.asarray(value[i]) for name, value in records.items()}, share))
+                record = {name: value[i] for name, value in records.items()} | {"logged": logged}
+                yield Outcome(cell.id, record, share, source=chunk.source)
             last_harvest = now
-        busy = sum(cell is not None for cell in occupants)
         lanes = ran
-        if not waiting and 0 < busy <= len(occupants) // 2 and now - last_compiled > COMPILE_SECONDS:
-            lanes, occupants = _drop_idle(ran, occupants)
+        busy = sum(cell is not None for cell in occupants)
+        narrower = max(NARROWEST, 1 << (busy - 1).bit_length()) if busy else 0
+        if not waiting and 0 < narrower <= len(occupants) // 2 and now - last_compiled > COMPILE_SECONDS:
+            lanes, occupants = _drop_idle(ran, occupants, narrower)
             last_compiled = now
-    return outcomes
+
+
+def _require_lanes_storable(lanes: Lanes) -> None:
+    kept = jax.eval_shape(read, lanes, jnp.ones(lanes.step.shape, bool))
+    tracked = {name: value for kind in lanes.tracks for name, value in kind.items()}
+    _require_storable({**kept, **tracked}, (*OWN, "steps"))
 
 
 def _refill(
@@ -116,18 +249,38 @@ def _refill(
     fresh = [i in empty for i in range(len(occupants))]
     some = next(cell for cell in occupants if cell is not None)
     cells = [cell or some for cell in occupants]
-    trials = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(with_precision(_descending(c)) for c in cells))
-    keys = jnp.stack([random_key(c.trial, c.seed) for c in cells])
-    started: Lanes = fill(trials, keys, lanes, jnp.asarray(fresh))
+    trials = _stacked([_descending(cell) for cell in cells])
+    started: Lanes = fill(trials, _keys(cells, len(cells)), lanes, jnp.asarray(fresh))
     vacant = jnp.asarray([cell is None for cell in occupants])
     return started._replace(status=jnp.where(vacant, CAPPED, started.status)), occupants
 
 
-def _drop_idle(lanes: Lanes, occupants: list[Cell | None]) -> tuple[Lanes, list[Cell | None]]:
-    """Keep only the lanes that still run, rounded up to a power of two so that few widths are ever compiled."""
+def _stacked(trials: Sequence[Descending]) -> Descending:
+    """Trials of one structure as one, each leaf with the trial as first dimension, in their own floating type."""
+    dtype = np.dtype(trials[0].precision)
+
+    def stack(*leaves: Any) -> Any:
+        if all(isinstance(leaf, float) for leaf in leaves):
+            return np.asarray(leaves, dtype)
+        return jnp.stack([jnp.asarray(leaf, dtype if isinstance(leaf, float) else None) for leaf in leaves])
+
+    return jax.tree.map(stack, *trials)
+
+
+def _keys(cells: Sequence[Cell], count: int) -> Key:
+    """The random keys of the cells, made all at once, with something behind them to fill up to `count`."""
+    numbers = np.zeros(count, np.uint64)
+    numbers[: len(cells)] = [key_number(cell.trial, cell.seed) for cell in cells]
+    return _make_keys(numbers)
+
+
+_make_keys = jax.jit(jax.vmap(jax.random.key))
+
+
+def _drop_idle(lanes: Lanes, occupants: list[Cell | None], width: int) -> tuple[Lanes, list[Cell | None]]:
+    """Keep only `width` lanes, those that still run among them: a power of two, so that few widths are ever compiled."""
     busy = [i for i, cell in enumerate(occupants) if cell is not None]
     idle = [i for i, cell in enumerate(occupants) if cell is None]
-    width = 1 << (len(busy) - 1).bit_length()
     kept = (busy + idle)[:width]
     return jax.tree.map(lambda leaf: leaf[jnp.asarray(kept)], lanes), [occupants[i] for i in kept]
 

@@ -6,9 +6,10 @@ import numpy as np
 import xarray as xr
 from scipy.special import softmax
 
-from lemmata.measure.estimate import Estimate, answering, needs
+from lemmata.measure.columns import above
+from lemmata.measure.estimate import Estimate, needs
 from lemmata.measure.exponent import exponent
-from lemmata.measure.simple import fraction, mean
+from lemmata.measure.simple import mean
 from lemmata.measure.times import settling_time
 from lemmata.measure.trend import difference, ordering
 from lemmata.results import over_cells, trial_at
@@ -149,9 +150,9 @@ def beats_vote(r: xr.Dataset) -> Estimate:
 # Descent on a sample ---------------------------------------------------------------------------------------------------
 
 
-def all_rows(r: xr.Dataset) -> Estimate:
-    """The share of runs in which every row's top C is its group."""
-    return fraction((r.exact >= 1).where(r.exact.notnull()))
+def all_rows(r: xr.Dataset) -> xr.DataArray:
+    """Whether every row's top C is its group."""
+    return above(r.exact, 1.0)
 
 
 def association_first(r: xr.Dataset) -> Estimate:
@@ -184,7 +185,6 @@ def _reached(r: xr.Dataset, event: str) -> xr.DataArray:
     return r[event].where(r[event] >= 0)
 
 
-@answering(Estimate.absent)
 def events(r: xr.Dataset) -> xr.DataArray:
     """The smaller gap between consecutive events of each run, in logarithms of steps; a run in which gamma never passes rho has
     no order, and one whose loss stays above 0.05 is taken to get there at its last step."""
@@ -351,7 +351,6 @@ def same_mass(r: xr.Dataset) -> Estimate:
     return exponent(_first(mass.where(r.step >= _reached(r, "event3"))), "patches")
 
 
-@answering(Estimate.absent)
 def loss_slope(r: xr.Dataset) -> Estimate:
     """Slope of log loss against log time since the loss was 0.1, while it falls from 1e-2 to 1e-3.
 

@@ -11,6 +11,9 @@ and noise tokens of the training set, P rows), G = F F^T, Q = F W_Q, K = F W_K, 
 `row` carries Q and K, in a basis of their own span, which never grows (at most 2P dimensions). `gram` carries A = Q Q^T,
 B = K K^T, C = Q K^T, closed under the same step (Lemma B.3, Eqs 196-214). Both are exact. `leading-order` keeps the
 logits alone, with squared norms frozen at their start (Eq. 298).
+
+In all of them the step of queries and keys can be taken `attention` times, that of the values `value` times as large:
+0 freezes them.
 """
 
 from typing import NamedTuple
@@ -21,19 +24,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from lemmata.descent import Descent, Fit, advance, begin, logistic_loss
-from lemmata.errors import require
-from lemmata.reduce.span import span_basis
-from lemmata.studies.benign_overfitting.data import (
-    Data,
-    Features,
-    draw,
-    draw_labels,
-    feature_index,
-    gather,
-    scatter,
-)
-from lemmata.studies.benign_overfitting.network import Network, Weights, draw_weights, look, output
-from lemmata.trial import Key
+from lemmata.studies.benign_overfitting.data import feature_index, gather, scatter
+from lemmata.studies.benign_overfitting.network import Weights, look, output
+from lemmata.studies.benign_overfitting.trials.instances import Explicit, Instance
 
 
 class View(NamedTuple):
@@ -46,10 +39,13 @@ class View(NamedTuple):
 
 
 class Drive(NamedTuple):
-    """What one gradient step needs of the forward pass."""
+    """What one gradient step needs of the forward pass: `centred` moves queries and keys, `attended` the values."""
 
     centred: Float[Array, "samples query key"]
     attended: Float[Array, "samples key"]
+
+    def scaled(self, attention: Array | float, value: Array | float) -> "Drive":
+        return Drive(attention * self.centred, value * self.attended)
 
 
 def drive(view: View, labels: Float[Array, " samples"]) -> Drive:
@@ -70,164 +66,6 @@ def score_driver(
     index = feature_index(labels, drive.attended.shape[1])
     empty = jnp.zeros((features, features), drive.centred.dtype)
     return empty.at[index[:, :, None], index[:, None, :]].add(drive.centred)
-
-
-# Instances: where the reduced forms begin ------------------------------------------------------------------------------
-
-
-class Fresh(NamedTuple):
-    """Test points as the reduced forms see them: noise rows that are moved along but move nothing themselves.
-
-    `cross`: inner products of the noise rows with the training features. `query`, `key`: their rows in the basis of the
-    training rows. `logits`: within each fresh sample, at the start.
-    """
-
-    labels: Float[Array, " fresh"]
-    cross: Float[Array, "rows features"]
-    query: Float[Array, "rows basis"]
-    key: Float[Array, "rows basis"]
-    value: Float[Array, " rows"]
-    logits: Float[Array, "fresh query key"]
-
-    def tokens(
-        self, signals: Float[Array, "2 *rest"], rows: Float[Array, "rows *rest"]
-    ) -> Float[Array, "fresh token *rest"]:
-        """From rows to the tokens of each fresh sample; its signal is one of the training features."""
-        return gather(jnp.concatenate([signals, rows]), self.labels)
-
-
-class Instance(NamedTuple):
-    """A draw of data and weights as the reduced forms need it: G, and Q, K (in an orthonormal basis of their joint
-    span), u at the start."""
-
-    labels: Float[Array, " samples"]
-    gram: Float[Array, "features features"]
-    query: Float[Array, "features basis"]
-    key: Float[Array, "features basis"]
-    value: Float[Array, " features"]
-    readout_square: Float[Array, ""]
-    fresh: Fresh
-
-
-class Explicit(NamedTuple):
-    """A draw of data and weights as they are."""
-
-    train: Features
-    test: Features
-    weights: Weights
-
-
-def draw_explicit(data: Data, network: Network, test_points: int, key: Key, dtype: str) -> Explicit:
-    train_key, test_key, weight_key = jax.random.split(key, 3)
-    weights = draw_weights(network, weight_key, data.dim, dtype)
-    return Explicit(
-        draw(data, train_key, data.samples, dtype), draw(data, test_key, test_points, dtype), weights
-    )
-
-
-def explicit_instance(drawn: Explicit) -> Instance:
-    """The reduced variables of explicit data and weights."""
-    (rows, labels), (fresh, fresh_labels), weights = drawn
-    query, key = rows @ weights.query, rows @ weights.key
-    fresh_query, fresh_key = fresh @ weights.query, fresh @ weights.key
-    value_of = weights.value @ weights.readout
-    logits = jnp.einsum("nih,njh->nij", gather(fresh_query, fresh_labels), gather(fresh_key, fresh_labels))
-    if 2 * rows.shape[0] < weights.query.shape[1]:
-        basis = span_basis(jnp.concatenate([query, key]))
-        query, key, fresh_query, fresh_key = (m @ basis for m in (query, key, fresh_query, fresh_key))
-    noise = fresh[2:]
-    return Instance(
-        labels=labels,
-        gram=rows @ rows.T,
-        query=query,
-        key=key,
-        value=rows @ value_of,
-        readout_square=jnp.sum(weights.readout**2),
-        fresh=Fresh(fresh_labels, noise @ rows.T, fresh_query[2:], fresh_key[2:], noise @ value_of, logits),
-    )
-
-
-def wishart_instance(data: Data, network: Network, test_points: int, key: Key, dtype: str) -> Instance:
-    """The reduced variables drawn in law, without ever forming a token or a weight: any `dim` and `key_dim`.
-
-    Noise tokens in an orthonormal frame that follows them one by one are a lower triangular matrix with independent
-    entries (Bartlett): normals below the diagonal, chi with falling degrees of freedom on it. The frame's images under
-    Gaussian W_Q and W_K are independent Gaussian rows, to which the same applies in dimension d_h. Each fresh point is
-    drawn given the training set, in its own exact law.
-    """
-    extra = data.tokens - 1
-    features = data.features
-    require(
-        network.init == "gaussian",
-        "sampling=wishart needs network.init=gaussian: only a Gaussian is rotation invariant.",
-    )
-    require(
-        data.dim >= features + extra,
-        f"sampling=wishart needs data.dim of at least {features + extra}, not {data.dim}.",
-    )
-    require(
-        network.key_dim >= 2 * (features + extra),
-        f"sampling=wishart needs network.key_dim of at least {2 * (features + extra)}, not {network.key_dim}.",
-    )
-    keys = iter(jax.random.split(key, 9))
-    std = data.noise_std(dtype)
-    labels = draw_labels(data, next(keys), data.samples, dtype)
-    fresh_labels = draw_labels(data, next(keys), test_points, dtype)
-
-    on_signal = 0.0 if data.orthogonal_noise else 1.0
-    frame = bartlett(next(keys), features - 2, data.dim - 2, dtype)
-    beside = on_signal * jax.random.normal(next(keys), (features - 2, 2), dtype)
-    noise = jnp.tile(std, data.samples)[:, None] * jnp.concatenate([beside, frame], axis=1)
-    rows = jnp.concatenate([data.signal_norm * jnp.eye(2, features, dtype=dtype), noise])
-
-    images = network.std_qk * bartlett(next(keys), 2 * features, network.key_dim, dtype)
-    query, key_rows = rows @ images[:features], rows @ images[features:]
-    value_std = network.std_value * network.readout_norm
-    value_images = value_std * jax.random.normal(next(keys), (features,), dtype)
-
-    def fresh(one: Key, label: Array) -> tuple[Array, ...]:
-        ks = jax.random.split(one, 5)
-        seen = jax.random.normal(ks[0], (extra, features), dtype).at[:, :2].multiply(on_signal)
-        own = bartlett(ks[1], extra, data.dim - features, dtype)
-        own_seen = network.std_qk * jax.random.normal(ks[2], (2 * extra, 2 * features), dtype)
-        own_images = network.std_qk * bartlett(ks[3], 2 * extra, network.key_dim - 2 * features, dtype)
-        own_values = value_std * jax.random.normal(ks[4], (extra,), dtype)
-        q_seen = std[:, None] * (seen @ images[:features] + own @ own_seen[:extra])
-        k_seen = std[:, None] * (seen @ images[features:] + own @ own_seen[extra:])
-        q_own, k_own = (std[:, None] * (own @ part) for part in (own_images[:extra], own_images[extra:]))
-        signal = jnp.where(label > 0, 0, 1)
-        q_all, k_all = jnp.vstack([query[signal], q_seen]), jnp.vstack([key_rows[signal], k_seen])
-        logits = (q_all @ k_all.T).at[1:, 1:].add(q_own @ k_own.T)
-        values = std * (seen @ value_images + own @ own_values)
-        return std[:, None] * seen @ rows.T, q_seen, k_seen, values, logits
-
-    cross, q_seen, k_seen, values, logits = jax.vmap(fresh)(
-        jax.random.split(next(keys), test_points), fresh_labels
-    )
-    return Instance(
-        labels=labels,
-        gram=rows @ rows.T,
-        query=query,
-        key=key_rows,
-        value=rows @ value_images,
-        readout_square=jnp.asarray(network.readout_norm**2, dtype),
-        fresh=Fresh(
-            labels=fresh_labels,
-            cross=cross.reshape(-1, features),
-            query=q_seen.reshape(-1, 2 * features),
-            key=k_seen.reshape(-1, 2 * features),
-            value=values.reshape(-1),
-            logits=logits,
-        ),
-    )
-
-
-def bartlett(key: Key, rows: int, freedom: int, dtype: str) -> Float[Array, "rows rows"]:
-    """Lower triangular R with R R^T ~ Wishart(I, freedom)."""
-    normal_key, chi_key = jax.random.split(key)
-    below = jnp.tril(jax.random.normal(normal_key, (rows, rows), dtype), -1)
-    degrees = (freedom - jnp.arange(rows, dtype="float64")).astype(dtype)
-    return below + jnp.diag(jnp.sqrt(jax.random.chisquare(chi_key, degrees, dtype=dtype)))
 
 
 # Row form --------------------------------------------------------------------------------------------------------------
@@ -252,6 +90,14 @@ class Rows(NamedTuple):
     @property
     def labels(self) -> Array:
         return self.start.labels
+
+    @property
+    def fresh_labels(self) -> Array:
+        return self.start.fresh.labels
+
+    @property
+    def readout_square(self) -> Array:
+        return self.start.readout_square
 
     def view(self) -> View:
         q, k = gather(self.query, self.labels), gather(self.key, self.labels)
@@ -312,6 +158,14 @@ class Grams(NamedTuple):
     @property
     def labels(self) -> Array:
         return self.start.labels
+
+    @property
+    def fresh_labels(self) -> Array:
+        return self.start.fresh.labels
+
+    @property
+    def readout_square(self) -> Array:
+        return self.start.readout_square
 
     def view(self) -> View:
         p = self.qq.shape[1]
@@ -385,6 +239,14 @@ class Leading(NamedTuple):
     def labels(self) -> Array:
         return self.start.labels
 
+    @property
+    def fresh_labels(self) -> Array:
+        return self.start.fresh.labels
+
+    @property
+    def readout_square(self) -> Array:
+        return self.start.readout_square
+
     def view(self) -> View:
         values = gather(self.value[: self.logits.shape[0]], self.labels)
         return View(within_samples(self.logits, self.labels), values, self.query_norms, self.key_norms)
@@ -425,7 +287,7 @@ class Direct(NamedTuple):
     @staticmethod
     def begin(drawn: Explicit, descent: Descent) -> "Direct":
         tokens = gather(drawn.train.rows, drawn.train.labels)
-        fit = begin(descent, _loss, drawn.weights[:3], drawn.weights.readout, tokens, drawn.train.labels)
+        fit = begin(descent, _slope, drawn.weights[:3], drawn.weights.readout, tokens, drawn.train.labels)
         return Direct(drawn, tokens, fit)
 
     @property
@@ -437,14 +299,24 @@ class Direct(NamedTuple):
         query, key, value = self.fit.params
         return Weights(query, key, value, self.drawn.weights.readout)
 
+    @property
+    def fresh_labels(self) -> Array:
+        return self.drawn.test.labels
+
+    @property
+    def readout_square(self) -> Array:
+        return jnp.sum(self.drawn.weights.readout**2)
+
     def view(self) -> View:
         logits, values = look(self.weights, self.tokens)
         norms = (jnp.sum((self.drawn.train.rows @ w) ** 2, axis=1) for w in self.weights[:2])
         return View(logits, values, *norms)
 
-    def step(self, descent: Descent) -> "Direct":
-        readout = self.drawn.weights.readout
-        return self._replace(fit=advance(descent, _loss, self.fit, readout, self.tokens, self.labels))
+    def step(self, descent: Descent, rate: Array, value: Array | float) -> "Direct":
+        here = eqx.tree_at(lambda d: d.learning_rate, descent, rate)
+        rates = (descent.attention_rate, descent.attention_rate, value)
+        batch = (self.drawn.weights.readout, self.tokens, self.labels)
+        return self._replace(fit=advance(here, _slope, self.fit, *batch, rates=rates))
 
     def test(self) -> tuple[Array, Array]:
         return look(self.weights, gather(self.drawn.test.rows, self.drawn.test.labels))
@@ -454,6 +326,4 @@ def _loss(trained: tuple[Array, Array, Array], readout: Array, tokens: Array, la
     return jnp.mean(logistic_loss(labels * output(*look(Weights(*trained, readout), tokens))))
 
 
-def with_rate(descent: Descent, rate: Array) -> Descent:
-    """The descent at another step size."""
-    return eqx.tree_at(lambda d: d.learning_rate, descent, rate)
+_slope = jax.value_and_grad(_loss)

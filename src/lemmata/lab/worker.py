@@ -1,0 +1,78 @@
+"""A worker process of the pool: takes tasks from its driver one by one, and ends when the driver does.
+
+It is started as a program of its own, not as a copy of the driver, so that a user's script is never run a second time.
+"""
+
+import os
+import pickle
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+
+STDERR_KEPT = 1 << 20
+"""Bytes of standard error that a worker may leave behind before they are thrown away between tasks."""
+
+
+def main(tasks: int, lifeline: int, core: int) -> None:
+    """Serve the driver at the other end of the pipe `tasks`; `lifeline` closes when the driver ends, however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what Ctrl-C means
+    threading.Thread(target=_die_with_the_driver, args=(lifeline,), daemon=True).start()
+    if core >= 0:
+        os.sched_setaffinity(0, {core})
+    connection = Connection(tasks)
+    try:
+        from lemmata import guard
+
+        guard.apply()
+        import lemmata.lab.work  # noqa: F401  # the slow part of the first task
+
+        connection.send_bytes(pickle.dumps(("ready", None)))
+        while True:
+            for answer in _answers(connection.recv_bytes()):
+                connection.send_bytes(answer)
+            _forget_stderr()
+    except (EOFError, OSError):
+        return
+
+
+def _answers(message: bytes) -> Iterator[bytes]:
+    """Messages back: parts of a result where the work gives them, then the end."""
+    try:
+        work, task = pickle.loads(message)
+        result = work(task)
+        if isinstance(result, Iterator):
+            for part in result:
+                yield pickle.dumps(("part", part), pickle.HIGHEST_PROTOCOL)
+            yield pickle.dumps(("end", None))
+        else:
+            yield pickle.dumps(("result", result), pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        yield _told(error)
+
+
+def _told(error: Exception) -> bytes:
+    """An exception as a message; as text where it cannot be sent itself."""
+    try:
+        message = pickle.dumps(("result", error))
+        pickle.loads(message)
+        return message
+    except Exception:
+        return pickle.dumps(("result", RuntimeError(f"{type(error).__name__}: {error}")))
+
+
+def _die_with_the_driver(lifeline: int) -> None:
+    """A driver that was killed can write nothing; its workers would compute for nobody."""
+    os.read(lifeline, 1)
+    os._exit(1)
+
+
+def _forget_stderr() -> None:
+    sys.stderr.flush()
+    if os.fstat(2).st_size > STDERR_KEPT:
+        os.ftruncate(2, 0)
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
