@@ -1,6 +1,5 @@
 """Results to estimates, and the regions of cells that claims speak of."""
 
-
 import numpy as np
 import xarray as xr
 
@@ -186,7 +185,9 @@ def risk(results: xr.Dataset, kind: str, whose: str) -> xr.DataArray:
         each = results.group_excess + (results.group_entropy if kind == "raw" else 0)
     if whose == "group":
         return each.isel(group=1)
-    return (each * fractions(results)).sum("group", skipna=False) if whose == "average" else each.mean("group")
+    return (
+        (each * fractions(results)).sum("group", skipna=False) if whose == "average" else each.mean("group")
+    )
 
 
 def risk_trend(results: xr.Dataset, risk: str, whose: str, over: str) -> Estimate:
@@ -207,7 +208,8 @@ def excess_ratio(results: xr.Dataset, whose: str) -> Estimate:
     if whose == "group":
         return mean((results.group_excess / results.group_sharp).isel(group=1))
     sharp = over_cells(
-        results, lambda trial: trial.population.dim * trial.population.neurons / (2 * trial.population.samples)
+        results,
+        lambda trial: trial.population.dim * trial.population.neurons / (2 * trial.population.samples),
     )
     return mean(risk(results, "excess", "average") / sharp)
 
@@ -277,5 +279,3 @@ def start_rate_ratio(results: xr.Dataset) -> Estimate:
 def start_error(results: xr.Dataset) -> Estimate:
     """|W_0 - W* P|_F / |W*|_F of the tensor initialisation."""
     return mean(results.relative_error.sel(begin="tensor"))
-
-

@@ -1,9 +1,9 @@
 """Population quantities: risk, gradient and Hessian of a mixture, Fisher information, and the sharp asymptotics that
 maximum likelihood gives beside the document's order-wise bounds.
 
-The integrand depends on x only through U^T x, U a basis of span(W*, W); given that, x is Gaussian with known moments. So
-what is left is an integral over as many dimensions as U has: by the trapezoidal rule up to three, by quasi Monte Carlo beyond.
-"""
+The integrand depends on x only through U^T x, U a basis of span(W*, W); given that, x is Gaussian with known
+moments. So what is left is an integral over as many dimensions as U has: by the trapezoidal rule up to three, by
+quasi Monte Carlo beyond."""
 
 from math import ceil, prod, sqrt
 from typing import NamedTuple
@@ -23,15 +23,16 @@ CHUNK = 100_000
 def nodes(mean: np.ndarray, covariance: np.ndarray, fineness: float = 0.7):
     """Nodes and weights of N(mean, covariance), in chunks.
 
-    Along each principal axis of standard deviation s the step is at most `fineness` min(1, 1/s) deviations: the integrands have
-    their poles at distance about pi in the logits. Too many nodes, or more than three dimensions: Sobol points.
-    """
+    Along each principal axis of standard deviation s the step is at most `fineness` min(1, 1/s) deviations: the
+    integrands have their poles at distance about pi in the logits. Too many nodes, or more than three dimensions:
+    Sobol points."""
     size = len(mean)
     variances, axes = np.linalg.eigh(covariance)
     stds = np.sqrt(np.maximum(variances, 0))
     reach = REACH - 2
     lines = [
-        np.linspace(-reach, reach, ceil(2 * reach / (fineness * min(1.0, 1 / max(s, 1e-9)))) + 1) for s in stds
+        np.linspace(-reach, reach, ceil(2 * reach / (fineness * min(1.0, 1 / max(s, 1e-9)))) + 1)
+        for s in stds
     ]
     if size > 3 or prod(map(len, lines)) > MOST_NODES:
         drawn = qmc.MultivariateNormalQMC(np.zeros(size), rng=np.random.default_rng(0)).random(DRAWS)
@@ -88,7 +89,9 @@ def _basis(directions: np.ndarray) -> np.ndarray:
     return left[:, values > 1e-10 * values[0]]
 
 
-def population_risk(mixed: Mixture, teacher: np.ndarray, weights: np.ndarray, fineness: float = 0.7) -> Curvature:
+def population_risk(
+    mixed: Mixture, teacher: np.ndarray, weights: np.ndarray, fineness: float = 0.7
+) -> Curvature:
     """Risk, gradient and Hessian of the population risk f at W: the groups' in their proportions."""
     parts = [
         group_risk(m, c, teacher, weights, fineness)

@@ -1,4 +1,5 @@
-"""Algorithm 1: gradient descent with a constant step on the empirical risk, looked at from the critical point it goes to."""
+"""Algorithm 1: gradient descent with a constant step on the empirical risk, looked at from the critical point it
+goes to."""
 
 from typing import ClassVar, Literal, NamedTuple
 
@@ -39,10 +40,10 @@ class Sight(NamedTuple):
 class Descents(Learner):
     """Gradient descent W <- W - eta0 (grad f_n(W) + mean of the nu_i), full batch, noise nu_i uniform on +-`noise`.
 
-    `step_rule`: `curvature` is 1 / lambda_max of the Hessian at the start; `explicit` 4K / lambda_max of the inputs' second
-    moments; `theory` 1 / M_2; each times `descent.learning_rate`. `start`: `local` is W* + E with |E|_F = `radius` (on the
-    sphere), `far` has entries N(0, `far_std`^2). The run ends when it is within `arrive` of W_n, or at the last step.
-    """
+    `step_rule`: `curvature` is 1 / lambda_max of the Hessian at the start; `explicit` 4K / lambda_max of the inputs'
+    second moments; `theory` 1 / M_2; each times `descent.learning_rate`. `start`: `local` is W* + E with |E|_F =
+    `radius` (on the sphere), `far` has entries N(0, `far_std`^2). The run ends when it is within `arrive` of W_n, or
+    at the last step."""
 
     name: ClassVar = "group-imbalance/descent"
     lockstep: ClassVar = False
@@ -115,9 +116,7 @@ class Descents(Learner):
     def objective(self, params: Array, batch: tuple[Array, Array], world: Sight, key: Key) -> Array:
         return jnp.mean(loss_of(params, *batch))
 
-    def slope(
-        self, params: Array, batch: tuple[Array, Array], world: Sight, key: Key
-    ) -> tuple[Array, Array]:
+    def slope(self, params: Array, batch: tuple[Array, Array], world: Sight, key: Key) -> tuple[Array, Array]:
         """The risk, and its gradient in units of the step size."""
         loss, gradient = value_and_gradient(params, *batch)
         if self.noisy == "per-step":

@@ -1,8 +1,8 @@
 """Subroutine 1: initialisation from the moments of score functions, in NumPy; and the trial that descends from there.
 
-Moments Q_j = E[y S_j(x)] = (1/K) sum_i E[phi^(j)(w*_i . x)] w*_i^(x j) (Stein). Labels enter centred: E[S_j] = 0, so this changes
-nothing but the variance. No array of size d^3 is ever formed: third moments are taken contracted with a vector or projected
-on K directions.
+Moments Q_j = E[y S_j(x)] = (1/K) sum_i E[phi^(j)(w*_i . x)] w*_i^(x j) (Stein). Labels enter centred: E[S_j] = 0, so
+this changes nothing but the variance. No array of size d^3 is ever formed: third moments are taken contracted with a
+vector or projected on K directions.
 """
 
 from typing import ClassVar, Literal, NamedTuple
@@ -82,7 +82,8 @@ def along_line(mixed: Mixture, direction: np.ndarray, function) -> float:
 
 
 class Moments(NamedTuple):
-    """E[phi^(j)(w*_i . x)] / K of every neuron, j = 1, 2, 3: the coefficients of w_i, w_i w_i^T and w_i (x) w_i (x) w_i."""
+    """E[phi^(j)(w*_i . x)] / K of every neuron, j = 1, 2, 3: the coefficients of w_i, w_i w_i^T and w_i (x) w_i (x)
+    w_i."""
 
     first: np.ndarray
     second: np.ndarray
@@ -99,17 +100,17 @@ def population_moments(world: World) -> Moments:
 
 
 def check_identifiable(world: World, along: np.ndarray | None = None) -> None:
-    """Refuse an instance whose moments do not span the teacher: the matrix of line 2 of Subroutine 1 must have rank K, that is,
-    every E[phi''(w_i . x)] (in the symmetric case every E[phi'''(w_i . x)] a . w_i) must differ from 0."""
+    """Refuse an instance whose moments do not span the teacher: the matrix of line 2 of Subroutine 1 must have rank
+    K, that is, every E[phi''(w_i . x)] (in the symmetric case every E[phi'''(w_i . x)] a . w_i) must differ from 0."""
     found = population_moments(world)
     symmetric = is_symmetric(world.mixture)
     used = found.third * (1.0 if along is None else world.teacher.T @ along) if symmetric else found.second
     weak = int(np.argmin(np.abs(used)))
     which = "third" if symmetric else "second"
     require(
-        abs(used[weak]) > 1e-9 * max(np.abs(used).max(), 1e-3),
-        f"this instance cannot be initialised from its moments: the {which} moment has deficient rank, for neuron {weak + 1} "
-        "does not enter it; shift or tilt the groups.",
+        bool(abs(used[weak]) > 1e-9 * max(np.abs(used).max(), 1e-3)),
+        f"this instance cannot be initialised from its moments: the {which} moment has deficient rank, for neuron "
+        f"{weak + 1} does not enter it; shift or tilt the groups.",
     )
 
 
@@ -136,8 +137,8 @@ def tensor_initialisation(
 ) -> Initial:
     """Subroutine 1: subspace from the first third of the samples, directions from the second, magnitudes from the last.
 
-    `magnitude=literal` returns the coefficients of Q_1 as norms, as printed; `inverted` solves (z/K) E[phi'(z v . x)] = coefficient.
-    """
+    `magnitude=literal` returns the coefficients of Q_1 as norms, as printed; `inverted` solves (z/K) E[phi'(z v .
+    x)] = coefficient."""
     inputs, labels = np.asarray(data.inputs), np.asarray(data.labels)
     rng = np.random.default_rng(seed)
     cut = len(labels) // 3
@@ -154,7 +155,9 @@ def tensor_initialisation(
     first = first_moment(scores(mixed, inputs[pieces[2]]), labels[pieces[2]])
     spanned = subspace @ directions
     coefficients = np.linalg.lstsq(spanned, first, rcond=None)[0]
-    flip = np.where(coefficients < 0, -1.0, 1.0)  # E[phi'] > 0 decides the sign, which a cubic form leaves open
+    flip = np.where(
+        coefficients < 0, -1.0, 1.0
+    )  # E[phi'] > 0 decides the sign, which a cubic form leaves open
     directions, coefficients, strengths = directions * flip, coefficients * flip, strengths * flip
     if magnitude == "literal":
         sizes = coefficients
@@ -229,9 +232,7 @@ def inverted_magnitude(
     if not len(crossed):
         return float(grid[np.argmin(np.abs(values))])
     roots = [float(brentq(miss, grid[i], grid[i + 1])) for i in crossed]  # type: ignore[arg-type]
-    return min(
-        roots, key=lambda z: abs(z**3 / neurons * along_line(mixed, z * direction, third) - strength)
-    )
+    return min(roots, key=lambda z: abs(z**3 / neurons * along_line(mixed, z * direction, third) - strength))
 
 
 def fitted_mixture(inputs: np.ndarray, groups: int) -> Mixture:
