@@ -1,5 +1,6 @@
 """One chunk of cells to its outcomes: pure, what a worker executes."""
 
+import re
 import time
 import traceback
 from collections import deque
@@ -41,11 +42,12 @@ class Chunk:
     def split(self) -> list["Chunk"]:
         """Parts to find a guilty cell in, small ones first: cells run in order, so that it is likely to be among the first.
 
-        All have the same width, so that numbers do not depend on how often a chunk was lost.
+        They are no wider than they need be, as it may be memory that is short, but lanes never narrow to one (`NARROWEST`).
         """
         size, begin, parts = self.at_once if self.width < len(self) else max(1, len(self) // 2), 0, []
         while begin < len(self):
-            parts.append(replace(self, cells=self.cells[begin : begin + size]))
+            cells = self.cells[begin : begin + size]
+            parts.append(replace(self, cells=cells, width=min(self.width, _lanes_for(len(cells)))))
             begin, size = begin + size, 2 * size if begin else size
         return parts
 
@@ -81,6 +83,9 @@ NARROWEST = 2
 
 KEYS = 64
 """Random keys that are made at once."""
+
+NAME = re.compile(r"(?!\.|__|zarr\.json)[^/]+")
+"""What a variable may be called on disk."""
 
 OWN = ("status", "logged")
 """Names in a record that are the lab's; `steps` too where the lab counts them."""
@@ -183,7 +188,7 @@ def _require_storable(record: Any, own: Sequence[str]) -> None:
     if not isinstance(record, Mapping):
         raise TypeError(f"a record must be a mapping of names to arrays, not {type(record).__name__}.")
     for name, value in record.items():
-        if not isinstance(name, str) or not name or "/" in name or name.startswith("."):
+        if not isinstance(name, str) or not NAME.fullmatch(name) or not name.isprintable():
             raise ValueError(f"{name!r} cannot be the name of a variable.")
         if name in own:
             raise ValueError(f"the name '{name}' in a record is the lab's own.")
@@ -224,8 +229,8 @@ def _run_lanes(chunk: Chunk) -> Iterator[Outcome]:
             last_harvest = now
         lanes = ran
         busy = sum(cell is not None for cell in occupants)
-        narrower = max(NARROWEST, 1 << (busy - 1).bit_length()) if busy else 0
-        if not waiting and 0 < narrower <= len(occupants) // 2 and now - last_compiled > COMPILE_SECONDS:
+        narrower = _lanes_for(busy)
+        if not waiting and busy and narrower <= len(occupants) // 2 and now - last_compiled > COMPILE_SECONDS:
             lanes, occupants = _drop_idle(ran, occupants, narrower)
             last_compiled = now
 
@@ -274,11 +279,16 @@ _make_keys = jax.jit(jax.vmap(jax.random.key))
 
 
 def _drop_idle(lanes: Lanes, occupants: list[Cell | None], width: int) -> tuple[Lanes, list[Cell | None]]:
-    """Keep only `width` lanes, those that still run among them: a power of two, so that few widths are ever compiled."""
+    """Keep only `width` lanes, those that still run among them."""
     busy = [i for i, cell in enumerate(occupants) if cell is not None]
     idle = [i for i, cell in enumerate(occupants) if cell is None]
     kept = (busy + idle)[:width]
     return jax.tree.map(lambda leaf: leaf[jnp.asarray(kept)], lanes), [occupants[i] for i in kept]
+
+
+def _lanes_for(cells: int) -> int:
+    """The least number of lanes for so many cells: a power of two, so that few widths are ever compiled, and not one."""
+    return max(NARROWEST, 1 << max(cells - 1, 0).bit_length())
 
 
 def _descending(cell: Cell) -> Descending:

@@ -225,11 +225,11 @@ CLAIMS: tuple[Claim, ...] = (
     # The rival
     Claim("rival-exponent", "When SNR is below 1 the transformer needs fewer samples than a ReLU^q network: N SNR^2, "
           "not N SNR^q (q = 3)", "rival-transformer", "Section 4, comparison", "rival", "-1/2", (-0.6, -0.4),
-          "half way to the rival's -1/3 is -0.417", "success_exponent", value=-0.5,
+          "half way to the rival's -1/3 is -0.417", "cut_exponent", value=-0.5,
           rivals={"ReLU^3 convolutional network (Cao et al. 2022)": -1 / 3}, conditions="conditions"),
     Claim("rival-network", "A ReLU^q convolutional network on the same data generalises from N SNR^q = const on (q = "
           "3)", "rival-convolution", "Section 4, comparison; Cao et al. 2022", "rival", "-1/3", (-0.4, -0.26),
-          "half way to the transformer's -1/2 is -0.417", "success_exponent", value=-1 / 3,
+          "half way to the transformer's -1/2 is -0.417", "cut_exponent", value=-1 / 3,
           rivals={"transformer": -0.5}),
     # Two ways to every result
     Claim("exact-reductions", "Vectorised Q and K and scalarised V (row form), and their inner products (Gram form), "

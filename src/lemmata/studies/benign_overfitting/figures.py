@@ -48,7 +48,7 @@ def _varying(values: xr.DataArray) -> xr.DataArray:
     for dim in values.dims:
         first = values.isel({dim: 0}, drop=True)
         values = first if float(abs(values / first - 1).max()) < 1e-9 else values
-    return values.drop_vars("trial")
+    return values.drop_vars("trial", errors="ignore")
 
 
 # The paper's own figures ---------------------------------------------------------------------------------------------

@@ -12,15 +12,14 @@ import numpy as np
 import xarray as xr
 
 from lemmata.measure.boundary import boundary
-from lemmata.measure.columns import below, capped
+from lemmata.measure.columns import above, below, capped, converged, flagged
 from lemmata.measure.estimate import Estimate, needs
 from lemmata.measure.exponent import exponent
 from lemmata.measure.levelset import level_set
 from lemmata.measure.simple import fraction, mean
-from lemmata.measure.times import Shape, growth
+from lemmata.measure.times import Growth, growth
 from lemmata.measure.trend import difference, ratio
 from lemmata.results import over_cells
-from lemmata.status import CONVERGED
 from lemmata.studies.benign_overfitting import theory
 
 CUT = 0.2
@@ -88,10 +87,7 @@ def _mean_field(trial: Any) -> float:
 
 
 def _feedback(trial: Any) -> float:
-    """The critical N SNR^2 with attention feedback; H to two digits, which is more than the answer needs."""
-    s = theory.setting(trial)
-    constant = theory.critical_ratio(s.samples, s.tokens, s.noise_ratio, float(f"{s.feedback:.1e}"))
-    return constant * theory.critical_control(s.noise_ratio)
+    return theory.critical_ratio_of(theory.setting(trial)) * _mean_field(trial)
 
 
 CURVES: dict[str, Callable[[Any], float]] = {
@@ -166,34 +162,32 @@ def _times(r: xr.Dataset, steps: xr.DataArray) -> xr.DataArray:
     return steps.copy(data=found).where(steps.notnull())
 
 
-# Fractions of runs ---------------------------------------------------------------------------------------------------
+# What is true of a run: 1 or 0 ---------------------------------------------------------------------------------------
 
 
-def share(r: xr.Dataset, variable: str, at_least: float = -inf, at_most: float = inf) -> Estimate:
-    """The fraction of runs whose recorded number lies in a range; those that did not converge do not count as such."""
-    inside = (r[variable] >= at_least) & (r[variable] <= at_most)
-    return _fraction(r, inside & (r.status == CONVERGED))
+def share(r: xr.Dataset, variable: str, at_least: float = -inf, at_most: float = inf) -> xr.DataArray:
+    """The recorded number lies in a range, and the run converged."""
+    return flagged((r[variable] >= at_least) & (r[variable] <= at_most) & converged(r), r)
 
 
-def told_apart(r: xr.Dataset, curve: str) -> Estimate:
-    """The fraction of runs on the side of the cut where a curve has them: low test loss above it."""
-    above = r.control > over_cells(r, CURVES[curve])
-    return _fraction(r, (r.test_loss < CUT) == above)
+def told_apart(r: xr.Dataset, curve: str) -> xr.DataArray:
+    """The run is on the side of the cut where a curve has it: low test loss above it."""
+    return flagged((r.test_loss < CUT) == (r.control > over_cells(r, CURVES[curve])), r)
 
 
-def stages_in_order(r: xr.Dataset) -> Estimate:
+def stages_in_order(r: xr.Dataset) -> xr.DataArray:
     """T1 < T2 < T3: the signal leads 3M times, a loss derivative leaves [0.45, 0.55], the loss is reached."""
     leads = r.signal_leads.where(r.signal_leads >= 0, inf)
-    return _fraction(r, (leads < r.slope_leaves) & (r.slope_leaves < r.steps))
+    return flagged((leads < r.slope_leaves) & (r.slope_leaves < r.steps), r)
 
 
-def lead_lasts(r: xr.Dataset) -> Estimate:
+def lead_lasts(r: xr.Dataset) -> xr.DataArray:
     """The signal leads 3M times at some step, and at every step from then on."""
     since = r.steps - r.signal_leads + 1
-    return _fraction(r, (r.signal_leads >= 0) & (r.signal_lead_steps == since))
+    return flagged((r.signal_leads >= 0) & (r.signal_lead_steps == since), r)
 
 
-def shape_of_signal_value(r: xr.Dataset, shape: Shape, late: bool) -> Estimate:
+def shape_of_signal_value(r: xr.Dataset, shape: Growth, late: bool) -> Estimate:
     """The fraction of runs whose signal value has this shape: in stage II (until some loss derivative leaves
     [0.45, 0.55]), or late in stage III (from ten times that step on)."""
     step = np.asarray(r.step.values, float)
@@ -203,13 +197,9 @@ def shape_of_signal_value(r: xr.Dataset, shape: Shape, late: bool) -> Estimate:
         leaves = float(run.slope_leaves)
         needs(leaves > 0, "in some run the loss derivative never left [0.45, 0.55].")
         stage = (step >= 10 * leaves) if late else (step > 0) & (step <= leaves)
-        found.append(growth(step[stage], run.signal_value_curve.values[stage]).shape == shape)
+        found.append(growth(step[stage], run.signal_value_curve.values[stage]).best == shape)
     needs(found, "no run has a value to measure (all records are missing or not finite).")
     return fraction(np.asarray(found, float))
-
-
-def _fraction(r: xr.Dataset, flags: xr.DataArray) -> Estimate:
-    return fraction(flags.astype(float).where(r.status.notnull()))
 
 
 # Boundaries ----------------------------------------------------------------------------------------------------------
@@ -223,11 +213,6 @@ def cut_exponent(r: xr.Dataset) -> Estimate:
 def winner_exponent(r: xr.Dataset) -> Estimate:
     """Where the signal's value overtakes the strong noise's: SNR as a power of N."""
     return boundary(_wins(r), "snr", "samples").exponent
-
-
-def success_exponent(r: xr.Dataset) -> Estimate:
-    """Where half of the runs have a test loss below 0.2: SNR as a power of N."""
-    return boundary(below(r.test_loss, CUT), "snr", "samples").exponent
 
 
 def cut_constant(r: xr.Dataset) -> Estimate:
@@ -255,7 +240,7 @@ def ratio_exponent(r: xr.Dataset, winner: bool) -> Estimate:
 
 
 def _wins(r: xr.Dataset) -> xr.DataArray:
-    return (r.signal_wins > 0.5).astype(float).where(r.signal_wins.notnull())
+    return above(r.signal_wins, 0.5)
 
 
 # Laws ----------------------------------------------------------------------------------------------------------------

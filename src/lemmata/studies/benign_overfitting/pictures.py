@@ -2,14 +2,15 @@
 
 import numpy as np
 import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm
 
 from lemmata.draw.curves import BAND, DOTS, MEAN, law, line, lines, one_run, reference, slope
-from lemmata.draw.palette import BLACK, BLUE, GREEN, GREY, ORANGE, RED
+from lemmata.draw.palette import BLACK, BLUE, GREEN, GREY, ORANGE, RED, colours
 from lemmata.draw.phase import Line, measured_line, phase_diagram
 from lemmata.draw.style import Drawn, canvas, panel, picture, shared_key
 from lemmata.measure.levelset import level_set
-from lemmata.results import settings
+from lemmata.results import over_cells, settings
 from lemmata.status import DIVERGED
 from lemmata.studies.benign_overfitting import theory
 
@@ -19,14 +20,17 @@ CUT = 0.2
 SNR = r"SNR $= |\mu|/(\sigma_p\sqrt{d})$"
 CONTROL = r"$N\,\mathrm{SNR}^2$"
 RELATIVE = r"$N\,\mathrm{SNR}^2 / (2 C_p^2)$"
+STAGES = {"signal_leads": (":", "T1"), "slope_leaves": ("--", "T2"), "steps": ("-", "T3")}
+"""The ends of the stages: the signal leads 3M times, a loss derivative leaves [0.45, 0.55], the loss is reached."""
 
 
 @picture
 def phase(results: xr.Dataset) -> Drawn:
-    """Figure 1: (a) test loss over SNR and N, (b) the same cut at 0.2, with predicted and measured boundaries."""
+    """Figure 1: (a) test loss over SNR and N, (b) the same cut at 0.2, with predicted and measured boundaries; (c) as (a)
+    on logarithmic axes, where boundaries are straight."""
     fields = settings(results)
     printed, critical = theory.PAPER_CONTROL, theory.critical_control(fields["data.noise_ratio"])
-    figure, (left, right) = canvas(2, sharey=True)
+    figure, (left, right, straight) = canvas(3)
     results = results.swap_dims(signal_norm="snr")
     loss, mean = results.test_loss, results.test_loss.mean("seed")
     diverged = (results.status == DIVERGED).any("seed")
@@ -43,6 +47,8 @@ def phase(results: xr.Dataset) -> Drawn:
     figure.colorbar(mesh, ax=right, ticks=[0.25, 0.75]).set_ticklabels([f"≤ {CUT}", f"> {CUT}"])
     panel(left, SNR, "samples N", "(a) test loss", keyed=False)
     panel(right, SNR, "", f"(b) cut at {CUT}", keyed=False)
+    phase_diagram(straight, mean, "snr", "samples", boundaries, True, True, diverged=diverged)
+    panel(straight, SNR, "", "(c) as (a), logarithmic axes", keyed=False)
     shared_key(figure, left)
     return figure, f"Test loss after training to loss {fields['descent.target_loss']:g}, mean over seeds."
 
@@ -57,6 +63,11 @@ def dynamics(results: xr.Dataset) -> Drawn:
         for query, style, name in (("signal", "-", r"$\mu$"), ("strong", "--", r"$\xi_2$")):
             for key, colour, to in (("signal", BLUE, r"$\mu$"), ("strong", RED, r"$\xi_2$")):
                 line(ax, curve.sel(query=query, key=key), "step", colour, rf"{name} $\to$ {to}", style)
+    for name, (style, label) in STAGES.items():
+        at = results[name].where(results[name] > 0)
+        if bool(at.notnull().any()):
+            for ax in axes:
+                reference(ax, x=float(at.median()), label=label, style=style)
     line(axes[3], results.train_loss_curve, "step", BLACK, "training loss")
     end = float(results.test_loss.median())
     reference(axes[3], y=end, label=f"test loss at the end: {end:.2f}", colour=ORANGE, style="-")
@@ -65,7 +76,8 @@ def dynamics(results: xr.Dataset) -> Drawn:
     panel(axes[2], "iteration", "attention weight", "attention", "x", ylim=(-0.03, 1.03))
     panel(axes[3], "iteration", "logistic loss", "loss", "xy")
     f = settings(results)
-    return figure, rf"N = {f['data.samples']}, $|\mu|$ = {f['data.signal_norm']:g}. {BAND}"
+    said = f"{BAND} T1 (signal leads 3M times), T2 (loss derivative leaves 1/2), T3 (end): medians, where they happened."
+    return figure, rf"N = {f['data.samples']}, $|\mu|$ = {f['data.signal_norm']:g}. {said}"
 
 
 @picture
@@ -76,11 +88,9 @@ def times(results: xr.Dataset) -> Drawn:
     figure, (left, right) = canvas(2)
     reached = results.loss_steps.where(results.loss_steps > 0)
     drawn = lines(left, reached, str(name), "loss_level", "ε = {:g}", style="o-")
-    for found in drawn[-1:]:
-        slope(left, found, power, colour=GREY)
+    slope(left, drawn[-1], power, colour=GREY)
     drawn = lines(right, reached, "loss_level", str(name), "{:g}", style="o-")
-    for found in drawn[:1]:
-        slope(right, found, -1, colour=GREY)
+    slope(right, drawn[0], -1, colour=GREY)
     panel(left, label, "steps until training loss ≤ ε", "time against size", "xy", ticks=results[name])
     panel(right, "target loss ε", "", "time against target loss", "xy", key_title=label)
     return figure, f"Steps to reach a training loss. {DOTS}"
@@ -96,6 +106,7 @@ def winner(results: xr.Dataset) -> Drawn:
     for axes, values in zip(panels, (results.signal_wins, results.test_loss), strict=True):
         lines(axes, values, "relative", "samples", "N = {:g}", style="o-", centre="mean")
         reference(axes, x=1.0, label=r"mean field: $2C_p^2$", colour=BLACK)
+    mark_critical(panels[0], results, "samples")
     floor = theory.HARMFUL_LOSS_FLOOR_PROOF
     reference(panels[1], y=floor, label="floor of Lemma E.6", colour=RED, style="--")
     panel(panels[0], RELATIVE, "share of samples that the signal wins", "winner", "x")
@@ -110,7 +121,6 @@ def stages(results: xr.Dataset) -> Drawn:
     stages of one run."""
     figure, axes = canvas(results.sizes["control"], width=4.2, squeeze=False)
     noise = settings(results)["data.weak_noise"] ** 2 * settings(results)["data.dim"]
-    ends = {"signal_leads": (":", "T1"), "slope_leaves": ("--", "T2"), "steps": ("-", "T3")}
     for ax, control in zip(axes[0], results.control.values, strict=True):
         one = one_run(results.sel(control=control).isel(samples=-1))
         time = one.time_curve * float(control) / float(one.samples) * noise
@@ -122,7 +132,7 @@ def stages(results: xr.Dataset) -> Drawn:
             (one.attention_curve.sel(query="signal", key="signal"), GREEN, "attention on the signal"),
         ):
             ax.plot(at, curve.values[known], color=colour, label=label)
-        for name, (style, label) in ends.items():
+        for name, (style, label) in STAGES.items():
             if len(at) and float(one[name]) > 0:
                 reference(ax, x=float(np.interp(float(one[name]), step, at)), label=label, style=style)
         title, ylim = f"{CONTROL} = {control:.3g}", (1e-8, 100)
@@ -137,8 +147,7 @@ def leak(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(width=5.2)
     off = 1 - results.attention.sel(key="signal")
     drawn = lines(axes, off, "key_dim", "query", "{} query", style="o-")
-    for found in drawn[:1]:
-        slope(axes, found, -0.5, r"slope $-1/2$ (Eqs 64, 65)", colour=GREY)
+    slope(axes, drawn[0], -0.5, r"slope $-1/2$ (Eqs 64, 65)", colour=GREY)
     panel(axes, r"key dimension $d_h$", "attention off the signal at the end", log="xy")
     return figure, f"Benign regime, reduced variables drawn in law. {DOTS}"
 
@@ -166,7 +175,7 @@ def no_strong_token(results: xr.Dataset) -> Drawn:
     reference(left, x=2.0, label=r"$2C_p^2 = 2$", colour=BLACK)
     attention = results.attention.sel(query="signal")
     lines(right, attention.sel(key="signal"), "control", "samples", "on the signal, N = {:g}", style="o-")
-    lines(right, attention.sel(key="strong"), "control", "samples", "on noise token 2, N = {:g}", style="s--")
+    lines(right, results.noise_share, "control", "samples", "most on one noise token, N = {:g}", style="s--")
     reference(right, y=1 / settings(results)["data.tokens"], label="uniform 1/M", style="--")
     panel(left, CONTROL, "test loss", "generalisation", "x")
     panel(right, CONTROL, "attention of the signal query", "attention", "x", ylim=(0, 1.03))
@@ -195,3 +204,74 @@ def agreement(results: xr.Dataset) -> Drawn:
     panel(left, "iteration", "training loss", "one draw, four simulators", "xy")
     panel(right, "iteration", "relative distance from direct", "worst over all draws", "xy")
     return figure, "The exact forms agree to rounding; the leading order does not."
+
+
+def mark_critical(axes: Axes, results: xr.Dataset, by: str) -> None:
+    """Where the mean field with attention has the flip, in units of 2 C_p^2, for every arm along `by`."""
+    names = results[by].values.tolist()
+    flips = over_cells(results, lambda trial: theory.critical_ratio_of(theory.setting(trial))).median(
+        "control"
+    )
+    for name, colour in zip(names, colours(names), strict=True):
+        reference(axes, x=float(flips.sel({by: name})), colour=colour, style="--")
+
+
+@picture
+def theorem(results: xr.Dataset) -> Drawn:
+    """Test loss and time against the target loss, inside Condition 4.1."""
+    figure, (left, right) = canvas(2)
+    results = results.isel(fraction=0) if "fraction" in results.dims else results
+    drawn = lines(left, results.test_loss, "target_loss", "control", CONTROL + " = {:g}", style="o-")
+    times = lines(right, results.time, "target_loss", "control", CONTROL + " = {:g}", style="o-")
+    if float(results.test_loss.median()) < CUT:
+        power = theory.fresh_loss_exponent(settings(results)["data.tokens"])
+        slope(left, drawn[0], power, f"slope {power:g} (mean field)", colour=GREY)
+    else:
+        reference(left, y=theory.HARMFUL_LOSS_FLOOR_PROOF, label="floor of Lemma E.6", colour=RED, style="--")
+    slope(right, times[0], -1, colour=GREY)
+    panel(left, "target loss ε", "test loss", "generalisation", "xy")
+    panel(right, "target loss ε", r"$\sum_t \eta_t$ until training loss ≤ ε", "time", "xy")
+    return figure, f"Condition 4.1 met with constants 1, steps a fixed fraction of the time gone by. {DOTS}"
+
+
+@picture
+def feedback(results: xr.Dataset) -> Drawn:
+    """Who wins over N SNR^2, for several scales of the initial queries and keys."""
+    figure, axes = canvas(width=5.6)
+    critical = theory.critical_control(settings(results)["data.noise_ratio"])
+    results = results.assign_coords(relative=results.control / critical)
+    lines(axes, results.signal_wins, "relative", "start_scale", "start × {:g}", style="o-", centre="mean")
+    mark_critical(axes, results, "start_scale")
+    panel(axes, RELATIVE, "share of samples that the signal wins")
+    said = "Dashed: the flip by mean field with attention, $c^*(N, M, H)$."
+    return figure, f"Initial queries and keys in units of Condition (8)'s largest. {said}"
+
+
+@picture
+def arms(results: xr.Dataset) -> Drawn:
+    """Training loss and attention on the winner with parts of the network frozen."""
+    regimes = results.regime.values.tolist()
+    figure, axes = canvas(2 * len(regimes), width=3.6)
+    for i, regime in enumerate(regimes):
+        key = "signal" if regime == "benign" else "strong"
+        one = results.sel(regime=regime)
+        lines(axes[2 * i], one.train_loss_curve, "step", "arm")
+        lines(axes[2 * i + 1], one.attention_curve.sel(query="signal", key=key), "step", "arm")
+        panel(axes[2 * i], "iteration", "training loss", regime, "xy")
+        title = f"{regime}: signal query on the {key}"
+        panel(axes[2 * i + 1], "iteration", "attention", title, "x", ylim=(-0.03, 1.03))
+    return figure, f"Appendix A's settings; frozen parts stay as drawn. {BAND}"
+
+
+@picture
+def rival(results: xr.Dataset) -> Drawn:
+    """Test loss over SNR and N on logarithmic axes, with the slopes of both theories."""
+    figure, axes = canvas(width=5.6, height=4.0)
+    boundaries = [
+        Line(f"{CONTROL} = 2", theory.boundary(2.0), BLACK, ":"),
+        Line(r"$N\,\mathrm{SNR}^3$ = 2", lambda n: (2.0 / np.asarray(n, float)) ** (1 / 3), RED, "--"),
+    ]
+    mesh = phase_diagram(axes, results.test_loss.mean("seed"), "snr", "samples", boundaries, True, True)
+    figure.colorbar(mesh, ax=axes, label="test loss")
+    panel(axes, "SNR", "samples N")
+    return figure, "One signal and one noise token; mean over seeds."

@@ -71,8 +71,8 @@ def _slow_line(trial: Any, step: np.ndarray) -> np.ndarray:
 
 def _curve_steps(power: float) -> Make:
     """Steps to each loss level that go as a power of the level."""
-    return lambda trial, rng: 100 * np.array([0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001]) ** power * np.exp(
-        0.02 * rng.normal()
+    return lambda trial, rng: (
+        100 * np.array([0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001]) ** power * np.exp(0.02 * rng.normal())
     )
 
 
@@ -127,7 +127,7 @@ PLANTED: dict[str, Callable[[], xr.Dataset]] = {
     "theorem-benign-power": _planted("theorem-benign", test_loss=_noisy(lambda t: t.descent.target_loss)),
     "theorem-benign-time": _planted("theorem-benign", steps=_noisy(lambda t: 3000, 1e-4)),
     "step-schedule": _planted(
-        "theorem-benign", test_loss=_noisy(lambda t: t.descent.target_loss * (1 + 2e7 * t.ramp_start / t.ramp_steps))
+        "theorem-benign", test_loss=_noisy(lambda t: t.descent.target_loss * t.ramp_steps**0.2)
     ),
     "theorem-fresh-attention": _planted("theorem-benign", least_signal_attention=0.2),
     "theorem-fresh-noise": _planted("theorem-benign", fresh_noise_value=1.5),
@@ -145,23 +145,33 @@ PLANTED: dict[str, Callable[[], xr.Dataset]] = {
         "literal-constants", **_with_curves(_slow_line, signal_leads=0, slope_leaves=3000)
     ),
     "lead-lasts": _planted("literal-constants", signal_leads=100, signal_lead_steps=500),
-    "asymptotic-constant": _planted("asymptotic-boundary", signal_wins=_wins_beyond(lambda t: 2 * _mean_field(t))),
+    "asymptotic-constant": _planted(
+        "asymptotic-boundary", signal_wins=_wins_beyond(lambda t: 2 * _mean_field(t))
+    ),
     "feedback-constant": _planted("asymptotic-boundary", signal_wins=_wins_beyond(_mean_field)),
     "feedback-scale": _planted("feedback", signal_wins=_wins_beyond(lambda t: 1.3 * _mean_field(t))),
     "leak-signal": _planted("attention-leak", attention=lambda t, rng: _attention(0.9, 0)),
     "leak-noise": _planted("attention-leak", attention=lambda t, rng: _attention(0.9, 0)),
     "attention-speeds-values": _planted("arms", steps=_noisy(lambda t: 500 + 500 * t.descent.attention_rate)),
     "attention-speeds-noise": _planted("arms", steps=_noisy(lambda t: 500 + 500 * t.descent.attention_rate)),
-    "values-drive-attention": _planted("arms", attention=lambda t, rng: _attention(0.9 - 0.5 * t.value_rate, 0)),
+    "values-drive-attention": _planted(
+        "arms", attention=lambda t, rng: _attention(0.9 - 0.5 * t.value_rate, 0)
+    ),
     "values-drive-noise": _planted("arms", attention=lambda t, rng: _attention(0.9 - 0.5 * t.value_rate, 1)),
     "ratio-exponent": _planted(
         "noise-ratio", test_loss=_loss_beyond(lambda t: (20 * t.data.noise_ratio / t.data.samples) ** 0.5)
     ),
-    "ratio-exponent-winner": _planted("noise-ratio", signal_wins=_wins_beyond(lambda t: 20 * t.data.noise_ratio)),
-    "needs-strong-token": _planted("no-strong-token", test_loss=0.6, noise_share=_noisy(lambda t: 0.6), status=CAPPED),
+    "ratio-exponent-winner": _planted(
+        "noise-ratio", signal_wins=_wins_beyond(lambda t: 20 * t.data.noise_ratio)
+    ),
+    "needs-strong-token": _planted(
+        "no-strong-token", test_loss=0.6, noise_share=_noisy(lambda t: 0.6), status=CAPPED
+    ),
     "rival-exponent": _planted(
         "rival-transformer", test_loss=_loss_beyond(lambda t: (2 / t.data.samples) ** (1 / 3))
     ),
-    "rival-network": _planted("rival-convolution", test_loss=_loss_beyond(lambda t: (2 / t.data.samples) ** 0.5)),
+    "rival-network": _planted(
+        "rival-convolution", test_loss=_loss_beyond(lambda t: (2 / t.data.samples) ** 0.5)
+    ),
     "exact-reductions": _wrong_reduction,
 }

@@ -7,13 +7,21 @@ Everything holds for tokens bounded by `R` (Assumption 1). Notation: `d` dimensi
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, exp, floor, inf, log, log1p, sqrt
+from typing import Any
 
 import numpy as np
 
 from lemmata.errors import require
+from lemmata.studies.multihead.data import PlantedAttention
+
+Number = Any
+"""A number, or an array of them: bounds are the same formula for one run and for all."""
 
 TRAINING_HEADS, GENERALISATION_HEADS = 36, 256
 """The constants in front of the conditions on `sqrt(H)` of Theorems 1/3 and 2/4."""
+
+LOG_2 = log(2)
+"""The loss of a model that says nothing."""
 
 QUASI_CONVEXITY, SHARP_QUASI_CONVEXITY = 4 / 3, 16 / 15
 """Prop. 4/6 prints 4/3; its own argument gives `1 / (1 - kappa D^2 / 8)` with `kappa D^2 <= 1/2`, that is 16/15."""
@@ -30,18 +38,6 @@ class DataBounds:
     def __post_init__(self):
         require(self.dim >= 1 and self.tokens >= 1, "the data need at least one dimension and one token.")
         require(self.radius >= 1, f"the bound on the token norms must be at least 1, not {self.radius}.")
-
-
-@dataclass(frozen=True)
-class LossConstants:
-    """`|l'| <= self_bound * l`, `|l'| <= lipschitz`, `l'' <= smooth`. The defaults are those of the logistic loss."""
-
-    self_bound: float = 1.0
-    lipschitz: float = 1.0
-    smooth: float = 0.25
-
-
-LOGISTIC = LossConstants()
 
 
 # Gradient and curvature (Sec. 3, App. A) -------------------------------------------------------------------------------
@@ -73,36 +69,36 @@ def hessian_bound(tokens: np.ndarray, decoder: np.ndarray) -> float:
     )
 
 
-def gradient_self_bound(
-    data: DataBounds, norm: float, heads: float = 1, scale: float = 0.5, loss: LossConstants = LOGISTIC
-) -> float:
+def gradient_self_bound(data: DataBounds, norm: Number) -> Number:
     """`beta_1 = sqrt(T) R (2 R^2 u + 1)`: `||grad L|| <= beta_1 L` (Cor. 1) and `||grad Phi~|| <= beta_1` (Lemma 5).
 
-    `u` is `max_h ||theta_h||` or, sharper, `max_h ||U_h||`. A head scaling `H^-c` multiplies it by `H^(1/2 - c)`.
+    `u` is `max_h ||theta_h||` or, sharper, `max_h ||U_h||`.
     """
     r = data.radius
-    return loss.self_bound * sqrt(data.tokens) * r * (2 * r**2 * norm + 1) * heads ** (0.5 - scale)
+    return sqrt(data.tokens) * r * (2 * r**2 * norm + 1)
 
 
-def weak_convexity_bound(data: DataBounds, norm: float, loss: LossConstants = LOGISTIC) -> float:
+def weak_convexity_bound(data: DataBounds, norm: Number) -> Number:
     """`beta_3 = 2 d sqrt(Td) R^3 (3 sqrt(d) R^2 u + 1)`: `lambda_min(hess L) >= -beta_3 L / sqrt(H)` (Cor. 1)."""
     d, r = data.dim, data.radius
-    return loss.self_bound * 2 * d * sqrt(data.tokens * d) * r**3 * (3 * sqrt(d) * r**2 * norm + 1)
+    return 2 * d * sqrt(data.tokens * d) * r**3 * (3 * sqrt(d) * r**2 * norm + 1)
 
 
-def negative_curvature_bound(
-    data: DataBounds, norm: float, heads: float, scale: float = 0.5, loss: LossConstants = LOGISTIC
-) -> float:
-    """`beta_3 H^-c`: the negative curvature allowed per unit of loss; also bounds `||hess Phi~||` (Lemma 5)."""
-    return weak_convexity_bound(data, norm, loss) * heads**-scale
+def negative_curvature_bound(data: DataBounds, norm: Number, heads: Number) -> Number:
+    """`beta_3 / sqrt(H)`: the negative curvature allowed per unit of loss; also bounds `||hess Phi~||` (Lemma 5)."""
+    return weak_convexity_bound(data, norm) * heads**-0.5
 
 
-def smoothness_bound(
-    data: DataBounds, norm: float, heads: float, scale: float = 0.5, loss: LossConstants = LOGISTIC
-) -> float:
+def smoothness_bound(data: DataBounds, norm: Number, heads: Number) -> Number:
     """`beta_2 = beta_3 / sqrt(H) + beta_1^2 / 4 >= ||hess L||` (Cor. 1)."""
-    model_hessian = weak_convexity_bound(data, norm) * heads**-scale
-    return loss.lipschitz * model_hessian + loss.smooth * gradient_self_bound(data, norm, heads, scale) ** 2
+    return negative_curvature_bound(data, norm, heads) + gradient_self_bound(data, norm) ** 2 / 4
+
+
+def decoder_factor(decoder: str, tokens: int, squared: bool = False) -> float:
+    """What the bounds on gradient and Hessian take for a decoder that is one vector `u`: `sqrt(T)` for pooling, whose
+    gradient sums `T` rows and whose `U = 1 u^T` has `sqrt(T)` times its norm (`squared`: `T`, for `beta_1^2`); 1 for the
+    last token."""
+    return (tokens if squared else sqrt(tokens)) if decoder == "pooling" else 1.0
 
 
 def quasi_convexity_margin(data: DataBounds, norm: float, distance: float, heads: float) -> float:
@@ -114,14 +110,12 @@ def quasi_convexity_margin(data: DataBounds, norm: float, distance: float, heads
     return inf if need == 0 else sqrt(heads) / need
 
 
-def segment_curvature_bound(
-    data: DataBounds, norm: float, largest_loss: float, heads: float, scale: float = 0.5
-) -> float:
+def segment_curvature_bound(data: DataBounds, norm: Number, largest_loss: Number, heads: Number) -> Number:
     """`-min lambda_min(hess L) <= (beta_3 / sqrt(H)) max L` over a segment (eq. 15); `norm` the larger of its ends'.
 
     `beta_3` grows with the norm, which is convex, so its ends bound it on the whole segment.
     """
-    return negative_curvature_bound(data, norm, heads, scale) * largest_loss
+    return negative_curvature_bound(data, norm, heads) * largest_loss
 
 
 def expansion_factor(data: DataBounds, norm: float, loss: float, heads: float, step: float) -> float:
@@ -142,10 +136,10 @@ def expansion_factor(data: DataBounds, norm: float, loss: float, heads: float, s
 class Target:
     """Weights to compare with: `distance` Delta from the start, `head_norm` q, and the losses at both ends."""
 
-    distance: float
-    head_norm: float
-    loss: float
-    start_loss: float = log(2)
+    distance: Number
+    head_norm: Number
+    loss: Number
+    start_loss: Number = LOG_2
 
 
 def required_root_heads(data: DataBounds, distance: float, head_norm: float, constant: float) -> float:
@@ -190,8 +184,8 @@ def step_limits(data: DataBounds, target: Target, heads: float, steps: int) -> d
     return {
         "1": 1.0,
         "1/rho": 1 / smoothness_ceiling(data, target.distance, target.head_norm, heads),
-        "Delta^2/(K L(theta))": _over(squared, steps * target.loss),
-        "Delta^2/L(theta_0)": _over(squared, target.start_loss),
+        "Delta^2/(K L(theta))": over(squared, steps * target.loss),
+        "Delta^2/L(theta_0)": over(squared, target.start_loss),
     }
 
 
@@ -201,17 +195,23 @@ def longest_horizon(data: DataBounds, target: Target, heads: float) -> tuple[flo
     return step, max(1, floor(target.distance**2 / (step * target.loss)))
 
 
-def training_bound(target: Target, step: float, steps: int) -> float:
+def training_bound(target: Target, step: Number, steps: Number) -> Number:
     """`2 L(theta) + 5 Delta^2 / (4 eta K)`: bounds the mean loss over the run and the last one (Thm 1/3)."""
     return 2 * target.loss + 5 * target.distance**2 / (4 * step * steps)
 
 
-def ball_radius(target: Target) -> float:
+def ball_radius(target: Target) -> Number:
     """`4 Delta`: no iterate goes farther from the start (Thm 1/3); none is farther than `3 Delta` from the target."""
     return 4 * target.distance
 
 
-def regret_bound(target: Target, step: float, steps: int, wander: float) -> float:
+def attention_reach(target: Target, heads: Number) -> Number:
+    """`4 Delta / sqrt(H)`: how far the attention weights of one of many equal heads can move inside the ball. The theorem's own
+    `sqrt(H) >= 36 d sqrt(Td) R^3 Delta^2` makes it small at every distance: no attention that moves much is inside."""
+    return ball_radius(target) * heads**-0.5
+
+
+def regret_bound(target: Target, step: Number, steps: Number, wander: Number) -> Number:
     """`L(theta) + Delta^2/(2 eta K) + (1/2K) sum_k tau_k ||theta - theta_k||^2` (Lemma 8), all measured along a run.
 
     `wander` is the sum over `k < K`, with `tau_k = (beta_3 / sqrt(H)) max L`, the larger `beta_3` of the two ends and
@@ -220,7 +220,7 @@ def regret_bound(target: Target, step: float, steps: int, wander: float) -> floa
     return target.loss + target.distance**2 / (2 * step * steps) + wander / (2 * steps)
 
 
-def mean_loss_bound(target: Target, step: float, steps: int) -> float:
+def mean_loss_bound(target: Target, step: Number, steps: Number) -> Number:
     """`2 L(theta) + 3 Delta^2/(4 eta K) + L(theta_0)/(2K)` (Lemma 9): where `quasi_convexity_margin` is at least 1 on
     the segments from the target to every iterate."""
     return 2 * target.loss + 3 * target.distance**2 / (4 * step * steps) + target.start_loss / (2 * steps)
@@ -229,7 +229,7 @@ def mean_loss_bound(target: Target, step: float, steps: int) -> float:
 # Generalisation (Sec. 4.2, App. C) -------------------------------------------------------------------------------------
 
 
-def stability_growth(data: DataBounds, target: Target, heads: float, step: float, losses: float) -> float:
+def stability_growth(data: DataBounds, target: Target, heads: float, step: float, losses: Number) -> Number:
     """`1 + (4 eta beta~_3 / (3 sqrt(H))) (L^-i(theta_k) + L^-i(theta_k^-i))`: what one step may do to the distance
     between a run and its leave-one-out twin, before the new term (eq. 22); `losses` is the sum of the two."""
     reach = 3 * target.distance + target.head_norm
@@ -237,8 +237,8 @@ def stability_growth(data: DataBounds, target: Target, heads: float, step: float
 
 
 def stability_push(
-    data: DataBounds, target: Target, step: float, samples: int, left_out_loss: float
-) -> float:
+    data: DataBounds, target: Target, step: float, samples: int, left_out_loss: Number
+) -> Number:
     """`(eta beta~_1 / n) l_i(theta_k)`: what the left-out sample adds to that distance in one step (eq. 22)."""
     reach = 3 * target.distance + target.head_norm
     return step * gradient_self_bound(data, reach) / samples * left_out_loss
@@ -263,7 +263,7 @@ def sharp_gap_bound(data: DataBounds, target: Target, step: float, steps: int, s
     return gap_bound(target, step, steps, samples) * step * gradient_self_bound(data, reach) ** 2
 
 
-def gap_from_stability(lipschitz: float, stability: float) -> float:
+def gap_from_stability(lipschitz: Number, stability: Number) -> Number:
     """`2 G (1/n) sum_i ||theta_K - theta_K^-i||` for a `G`-Lipschitz loss (Lemma 3)."""
     return 2 * lipschitz * stability
 
@@ -322,7 +322,7 @@ def realizable_step_limits(
         "1": 1.0,
         "1/rho": 1 / smoothness_ceiling(data, target.distance, target.head_norm, heads),
         "g_0(1)^2": squared,
-        "g_0(1)^2/L(theta_0)": _over(squared, target.start_loss),
+        "g_0(1)^2/L(theta_0)": over(squared, target.start_loss),
     }
 
 
@@ -356,6 +356,12 @@ def good_start_step_limits(data: DataBounds, start: GoodStart, heads: float, ste
     }
 
 
+def gaussian_radius(data: PlantedAttention, delta: float) -> float:
+    """`sqrt(d) + sqrt(2 log(n T / delta))`: no token of `n` samples of standard normal ones is longer, but for probability
+    `delta`."""
+    return sqrt(data.dim) + sqrt(2 * log(data.samples * data.tokens / delta))
+
+
 def logistic(margin: float) -> float:
     """`log(1 + exp(-z))` without overflow."""
     return max(-margin, 0) + log1p(exp(-abs(margin)))
@@ -366,7 +372,8 @@ def binding(limits: Mapping[str, float]) -> str:
     return min(limits, key=lambda name: limits[name])
 
 
-def _over(top: float, bottom: float) -> float:
+def over(top: float, bottom: float) -> float:
+    """A ratio; infinite over nothing."""
     return inf if bottom == 0 else top / bottom
 
 

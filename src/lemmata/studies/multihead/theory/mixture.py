@@ -13,8 +13,8 @@ import numpy as np
 from scipy.optimize import nnls
 
 from lemmata.errors import require
-from lemmata.studies.multihead.data import NoiseBounds
-from lemmata.studies.multihead.theory import DataBounds, GoodStart
+from lemmata.studies.multihead.data import NoiseBounds, TokenMixture
+from lemmata.studies.multihead.theory.bounds import DataBounds, GoodStart
 
 AlphaLaw = Literal["signs", "interval"]
 MEAN_STEP = {"signs": 1.0, "interval": 0.5}
@@ -32,6 +32,18 @@ class MixtureBounds:
     relevant_fraction: float
     noise: NoiseBounds
 
+    @staticmethod
+    def of(mixture: TokenMixture, noise: NoiseBounds) -> "MixtureBounds":
+        """The constants of a data model whose noise keeps to these bounds."""
+        return MixtureBounds(
+            mixture.dim,
+            mixture.tokens,
+            mixture.patterns,
+            float(mixture.signal),
+            float(mixture.relevant_fraction),
+            NoiseBounds(*map(float, noise)),
+        )
+
     @property
     def radius(self) -> float:
         """`R = sqrt(S^2 + Z^2 + 2 Z_nu / M)`, raised to 1 where Assumption 1 asks for that."""
@@ -40,6 +52,19 @@ class MixtureBounds:
     @property
     def data(self) -> DataBounds:
         return DataBounds(self.dim, self.tokens, self.radius)
+
+
+def forecast_bounds(mixture: TokenMixture, samples: int, delta: float) -> MixtureBounds:
+    """The constants of a mixture before anything is drawn: almost sure ones, or for Gaussian noise such that all
+    noise tokens of `samples` samples keep to them with probability `1 - delta` (union over tokens and patterns)."""
+    return MixtureBounds.of(mixture, mixture.noise_bounds() or _gaussian_bounds(mixture, samples, delta))
+
+
+def _gaussian_bounds(mixture: TokenMixture, samples: int, delta: float) -> NoiseBounds:
+    count = samples * mixture.tokens
+    overlap = mixture.signal * mixture.noise * sqrt(2 * log(4 * count * (mixture.patterns + 2) / delta))
+    norm = mixture.noise * (sqrt(mixture.dim) + sqrt(2 * log(2 * count / delta)))
+    return NoiseBounds(overlap, mixture.patterns * overlap, norm)
 
 
 # The first phase (Lemmas 2, 16, 17) ------------------------------------------------------------------------------------
@@ -62,6 +87,12 @@ def residual_bound(mixture: MixtureBounds, samples: int, delta: float, constant:
 def start_norm_bound(mixture: MixtureBounds, residual: float) -> float:
     """`B_2 = sqrt(T)(S + P)` (Prop. 2, P1)."""
     return sqrt(mixture.tokens) * (mixture.signal + residual)
+
+
+def sharp_start_norm(mixture: MixtureBounds, residual: float) -> float:
+    """`sqrt(T)(c ||mu_+ - mu_-|| + P)` with the true `c = zeta/4`: what the proof of P1 bounds by `B_2` (App. D.2.1)."""
+    mean = row_coefficient(mixture.relevant_fraction) * sqrt(2) * mixture.signal
+    return sqrt(mixture.tokens) * (mean + residual)
 
 
 def sure_start_norm(mixture: MixtureBounds) -> float:

@@ -1,10 +1,10 @@
-"""Multi-head attention with merged key-query weights and a linear decoder, its closed-form derivatives, its starts.
+"""Multi-head attention with merged key-query weights and a linear decoder, and its starts.
 
     Phi(X; W, U)  = <U, softmax(X W X^T) X>                      one head, eq. (1)
     Phi~(X; W~, U~) = H^-c sum_h Phi(X; W_h, U_h)                all heads, eq. (2) with c = 1/2
 
-Heads are held in groups of equal ones (`lemmata.reduce.heads`), so the number of heads is a plain number. The closed
-forms of Lemma 1 are written out beside automatic differentiation, which they must match.
+Heads are held in groups of equal ones (`lemmata.reduce.heads`), so the number of heads is a plain number. Derivatives in closed
+form are in `derivatives`.
 """
 
 from typing import Literal, NamedTuple
@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from lemmata.descent import logistic_loss
 from lemmata.errors import require
 from lemmata.reduce import heads as grouped
 from lemmata.reduce.heads import Members
@@ -116,6 +117,11 @@ def margins(network: Network, params: Heads, members: Members, samples: Samples)
     return samples.labels * outputs(network, params, members, samples.tokens)
 
 
+def mean_loss(network: Network, params: Heads, members: Members, samples: Samples) -> Float[Array, ""]:
+    """`L(theta) = (1/n) sum_i log(1 + exp(-y_i Phi~(X_i)))`."""
+    return jnp.mean(logistic_loss(margins(network, params, members, samples)))
+
+
 def log_mean_loss(margin: Float[Array, " sample"]) -> Float[Array, ""]:
     """The logarithm of the mean logistic loss, also where the loss itself is below the smallest float."""
     safe = jnp.minimum(margin, 30.0)
@@ -166,55 +172,3 @@ def start_heads(network: Network, key: Key, first: Samples) -> tuple[Heads, Memb
     row = first_phase_row(first) * (tokens if network.decoder == "pooling" else 1)
     decoder = steps.reshape(-1, *(1,) * (zero.decoder.ndim - 1)) * row
     return Heads(jnp.broadcast_to(decoder, zero.decoder.shape), zero.attention), members
-
-
-# Closed forms (Lemma 1 / 4) --------------------------------------------------------------------------------------------
-
-
-def softmax_jacobian(weights: Float[Array, " token"]) -> Float[Array, "token token"]:
-    """`phi'(v) = diag(phi) - phi phi^T`."""
-    return jnp.diag(weights) - jnp.outer(weights, weights)
-
-
-def decoder_gradient(attention: Square, tokens: Tokens) -> Tokens:
-    """`grad_U Phi = softmax(X W X^T) X`."""
-    return attention_map(attention, tokens) @ tokens
-
-
-def attention_gradient(decoder: Tokens, attention: Square, tokens: Tokens) -> Square:
-    """`grad_W Phi = sum_t x_t u_t^T X^T phi'(g_t) X`, batched over `t`: `X^T (A * (V - rowsum(A * V))) X`, `V = U X^T`."""
-    weights = attention_map(attention, tokens)
-    values = decoder @ tokens.T
-    centred = weights * (values - jnp.sum(weights * values, axis=1, keepdims=True))
-    return tokens.T @ centred @ tokens
-
-
-def head_gradient(decoder: Tokens, attention: Square, tokens: Tokens) -> Float[Array, " weight"]:
-    """The gradient of one head, flat: `U` row by row, then `W` row by row."""
-    return jnp.concatenate(
-        [decoder_gradient(attention, tokens).ravel(), attention_gradient(decoder, attention, tokens).ravel()]
-    )
-
-
-def head_hessian(decoder: Tokens, attention: Square, tokens: Tokens) -> Float[Array, "weight weight"]:
-    """The Hessian of one head, in the order of `head_gradient`; the block of `U` with itself is zero.
-
-    `d/dW_kl of [grad_U Phi]_tj = x_tk (X_:j^T phi'(g_t) X)_l`, and
-    `d/dW_kl of [grad_W Phi]_ij = sum_t x_ti x_tk (d_tj^T phi'(g_t) X)_l` with
-    `d_tj = diag(X_:j) X u_t - (phi_t^T X_:j) X u_t - (phi_t^T X u_t) X_:j`.
-    """
-    count, dim = tokens.shape
-    weights = attention_map(attention, tokens)
-    jacobians = jax.vmap(softmax_jacobian)(weights)
-    values = tokens @ decoder.T  # column t is X u_t
-    spread = jnp.einsum("tab,bl->tal", jacobians, tokens)  # phi'(g_t) X
-    mixed = jnp.einsum("tk,aj,tal->tjkl", tokens, tokens, spread).reshape(count * dim, dim * dim)
-    mean_token = weights @ tokens
-    mean_value = jnp.einsum("ta,at->t", weights, values)
-    bent = (
-        jnp.einsum("aj,at->tja", tokens, values)
-        - jnp.einsum("tj,at->tja", mean_token, values)
-        - jnp.einsum("t,aj->tja", mean_value, tokens)
-    )
-    twice = jnp.einsum("ti,tk,tja,tal->ijkl", tokens, tokens, bent, spread).reshape(dim * dim, dim * dim)
-    return jnp.block([[jnp.zeros((count * dim, count * dim)), mixed], [mixed.T, twice]])
