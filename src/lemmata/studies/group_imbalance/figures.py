@@ -228,7 +228,7 @@ def easy(samples: int) -> Population:
 
 
 def _tensor_easy(scale: Scale) -> Sweep:
-    steps = by_scale(scale, 300, 600, 1000)
+    steps = by_scale(scale, 400, 600, 1000)
     samples = by_scale(scale, 40_000, 200_000, 400_000)
     trial = Initialised(training=Descents(population=easy(samples), descent=_descent(steps, 40)))
     return Sweep(trial, (axis("begin", ("tensor", "local")),), _seeds(scale, 2, 6, 20))

@@ -44,9 +44,14 @@ def critical_ratio(results: xr.Dataset, over: str, top: int, bottom: int | str) 
 # Speed -------------------------------------------------------------------------------------------------------------------
 
 
+def with_critical_point(results: xr.Dataset) -> xr.DataArray:
+    """Runs whose samples have a critical point near W*; with too few the risk falls for ever in some direction."""
+    return results.critical_found > 0
+
+
 def arrived(results: xr.Dataset) -> xr.DataArray:
-    """Runs that came within 1e-8 of the critical point."""
-    return results.distance <= 1e-8
+    """Of those, the runs that came within 1e-8 of it."""
+    return with_critical_point(results) & (results.distance <= 1e-8)
 
 
 def straightness(results: xr.Dataset) -> xr.DataArray:
@@ -124,8 +129,8 @@ def _dip(values: xr.DataArray, over: str) -> Estimate:
 
 
 def many_samples(results: xr.Dataset) -> xr.DataArray:
-    """The upper half of the grid of samples."""
-    return results.samples > float(np.median(results.samples))
+    """The upper half of the grid of samples, where there is a critical point."""
+    return with_critical_point(results) & (results.samples > float(np.median(results.samples)))
 
 
 def error_exponent(results: xr.Dataset) -> Estimate:
