@@ -17,9 +17,10 @@ import zarr
 from lemmata.errors import BadInput
 from lemmata.lab import segment as seg
 from lemmata.lab import store as store_module
+from lemmata.lab.outcome import FAILED, STATUS, Outcome, nothing
 from lemmata.lab.store import Store
-from lemmata.lab.work import Outcome, nothing
-from lemmata.loop import CONVERGED, FAILED
+
+CONVERGED = STATUS.index("converged")
 
 ROOT = Path(__file__).parents[2]
 
@@ -393,6 +394,14 @@ def test_a_merge_that_stopped_halfway_leaves_every_row_once(tmp_path, monkeypatc
     assert Store(tmp_path).read(ids(1, 2, 3)).values["x"].tolist() == [1.0, 2.0, 3.0]
     Store(tmp_path).create({})
     assert Store(tmp_path).problems() == []
+
+
+def test_a_kill_at_any_moment_of_any_write_loses_nothing_that_was_acknowledged(tmp_path):
+    """Every flush, rename, removal and half a write, one after another, while segments are merged all the time."""
+    with python(ROOT / "tests" / "lab" / "crashes.py", tmp_path, stdout=subprocess.PIPE) as process:
+        moments = int(process.communicate()[0])
+    assert process.returncode == 0
+    assert moments > 40
 
 
 @pytest.fixture
