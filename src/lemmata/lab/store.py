@@ -27,11 +27,6 @@ from lemmata.lab.disk import Damaged, replace_file, sealed_page, unsealed_page
 from lemmata.lab.ledger import Ledger
 from lemmata.lab.outcome import FAILED, STATUS, Outcome, nothing
 from lemmata.lab.segment import Row, Segment
-<<<<<<< HEAD
-from lemmata.lab.work import Outcome, nothing
-from lemmata.status import FAILED, STATUS
-=======
->>>>>>> store
 
 FAN = 16
 SIZES = (1 << 16, 1 << 20, 1 << 22)
