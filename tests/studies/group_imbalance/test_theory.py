@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.integrate import quad
 from scipy.stats import norm
 
 from lemmata.studies.group_imbalance import theory
@@ -28,19 +27,21 @@ def _setting(shift=1.0, spreads=(1.0, 1.5), fractions=(0.6, 0.4), neurons=2, dim
 
 
 def _quad(function, mean, std):
-    """Adaptive quadrature: the second way."""
-    points = sorted({mean, 0.0, mean / 2})
-    inside = [p for p in points if mean - 38 < p < mean + 38]
-    return quad(
-        lambda z: function(theory.slope(np.asarray(std * z)), z) * norm.pdf(z - mean), mean - 38, mean + 38,
-        points=inside, epsabs=0, epsrel=1e-13, limit=500,
-    )[0]  # fmt: skip
+    """The second way: Gauss-Legendre with 24 nodes on panels that are short beside the distance of the poles."""
+    place, weight = np.polynomial.legendre.leggauss(24)
+    low, high = min(mean, 0) - 14, max(mean, 0) + 14
+    edges = np.linspace(low, high, int((high - low) * max(2, std)) + 1)
+    half = (edges[1] - edges[0]) / 2
+    z = ((edges[:-1] + half)[:, None] + half * place).ravel()
+    return float(
+        np.tile(half * weight, len(edges) - 1) @ (function(theory.slope(std * z), z) * norm.pdf(z - mean))
+    )
 
 
 @pytest.mark.parametrize(
     ("mean", "std"), [(0, 1), (0, 0.05), (1, 1), (2, 1), (-2, 1), (4, 1), (0, 10), (3, 5), (8, 1), (20, 12)]
 )
-def test_moments_and_gaps_agree_with_adaptive_quadrature_to_1e_12(mean, std):
+def test_moments_and_gaps_agree_with_another_quadrature_to_1e_12(mean, std):
     for order in (0, 1, 2):
         once, twice = (
             _quad(lambda g, z, q=order: g * z**q, mean, std),
@@ -293,7 +294,7 @@ def test_curvature_of_the_counter_examples_to_lemma_c44(size, low):
 def test_one_neuron_is_logistic_regression():
     """I = E[phi'(w.x) x x^T]: by one-dimensional quadrature along w and across."""
     found = population.fisher_information(
-        mixture([1.0], [np.zeros(3)], [np.eye(3)]), np.array([[2.0], [0.0], [0.0]])
+        mixture([1.0], [np.zeros(3)], [np.eye(3)]), np.array([[2.0], [0.0], [0.0]]), fineness=0.5
     )
     along = theory.alpha_moment(2, 0.0, 2.0)
     across = theory.alpha_moment(0, 0.0, 2.0)

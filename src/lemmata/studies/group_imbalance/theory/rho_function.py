@@ -15,15 +15,16 @@ from math import exp, pi, sqrt
 import numpy as np
 from scipy.special import expit
 
+Number = np.ndarray | np.floating | float
 REACH = 11.0  # standard deviations at which a Gaussian is below rounding
 
 
-def slope(t: np.ndarray) -> np.ndarray:
+def slope(t: Number) -> Number:
     """phi'(t) = phi(t) phi(-t)."""
     return expit(t) * expit(-t)
 
 
-def bend(t: np.ndarray) -> np.ndarray:
+def bend(t: Number) -> Number:
     """phi''(t)."""
     return slope(t) * (expit(-t) - expit(t))
 
@@ -31,7 +32,7 @@ def bend(t: np.ndarray) -> np.ndarray:
 def line(mean: float, scale: float) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights of N(mean, 1) for analytic functions of `scale` z with poles at distance pi, decaying like
     e^-2t or not at all."""
-    step = min(0.45, 0.45 / scale)
+    step = min(0.35, 0.35 / scale)
     centre = abs(mean)
     low = min(centre, max(centre - 2 * scale, 0.0)) - REACH
     count = int(np.ceil((centre + REACH - low) / step))

@@ -16,7 +16,7 @@ from lemmata.errors import require
 from lemmata.loop import train
 from lemmata.studies.group_imbalance.data import Mixture, Samples, Scores, World, is_symmetric, scores
 from lemmata.studies.group_imbalance.network import align_columns
-from lemmata.studies.group_imbalance.theory.rho_function import bend, line, slope
+from lemmata.studies.group_imbalance.theory.rho_function import Number, bend, line, slope
 from lemmata.studies.group_imbalance.trials.descents import Descents
 from lemmata.trial import Computed, Key, fixed
 
@@ -67,7 +67,7 @@ def projected_third_moment(parts: Scores, labels: np.ndarray, subspace: np.ndarr
 # Moments of the population ----------------------------------------------------------------------------------------------
 
 
-def third(t: np.ndarray) -> np.ndarray:
+def third(t: Number) -> Number:
     """phi'''(t) = phi' (1 - 6 phi')."""
     return slope(t) * (1 - 6 * slope(t))
 
