@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from lemmata.lab import store as store_module
-from lemmata.lab.outcome import STATUS, Outcome
+from lemmata.lab.outcome import Outcome
+from lemmata.status import STATUS
 from lemmata.lab.store import Store
 
 WRITES = 4

@@ -17,7 +17,8 @@ import zarr
 from lemmata.errors import BadInput
 from lemmata.lab import segment as seg
 from lemmata.lab import store as store_module
-from lemmata.lab.outcome import FAILED, STATUS, Outcome, nothing
+from lemmata.lab.outcome import Outcome, nothing
+from lemmata.status import FAILED, STATUS
 from lemmata.lab.store import Store
 
 CONVERGED = STATUS.index("converged")
