@@ -373,13 +373,31 @@ def _plain_verdict(v: "Verdict") -> dict[str, Any]:
 
 
 def _print_verdicts(verdicts: "list[Verdict]") -> None:
-    head = ("claim", "verdict", "measured [interval]", "holds within", "conditions", "draw")
+    read = any(v.reading for v in verdicts)
+    head = (
+        "claim",
+        *(["reading"] if read else []),
+        "verdict",
+        "measured [interval]",
+        "holds within",
+        "cells inside",
+        "draw",
+    )
     for title, chosen in (
         ("Verdicts", [v for v in verdicts if v.kind != "identity"]),
         ("Identities, to rounding", [v for v in verdicts if v.kind == "identity"]),
     ):
         rows = [
-            (_named(v), v.verdict, _interval(v), _range(v.tolerance), _met(v), str(v.draw)) for v in chosen
+            (
+                v.id,
+                *([v.reading] if read else []),
+                v.verdict,
+                _interval(v),
+                _range(v.tolerance),
+                _met(v),
+                str(v.draw),
+            )
+            for v in chosen
         ]
         if rows:
             _print_table(title, head, rows)
@@ -387,12 +405,8 @@ def _print_verdicts(verdicts: "list[Verdict]") -> None:
         said = [f"{v.statement.rstrip('.')}.", f"Predicted: {v.predicted}.", _seen(v), v.note]
         if v.more_seeds:
             said.append(f"About {v.more_seeds} more seeds would decide.")
-        print(f"{_named(v)} ({v.kind}): {' '.join(filter(None, said))}")
+        print(f"{v.id}{f' [{v.reading}]' if v.reading else ''} ({v.kind}): {' '.join(filter(None, said))}")
     _print_violations(verdicts)
-
-
-def _named(v: "Verdict") -> str:
-    return f"{v.id} [{v.reading}]" if v.reading else v.id
 
 
 def _met(v: "Verdict") -> str:
@@ -404,14 +418,10 @@ def _met(v: "Verdict") -> str:
 
 
 def _seen(v: "Verdict") -> str:
-    """What a reader must know beside the number: excluded predictions, range, looseness, violations, runs left out."""
+    """What a reader must know beside the number: excluded predictions, range, looseness."""
     said = [f"{number} is excluded." for number in v.excluded]
     said += [f"Seen over {v.seen}."] if v.seen else []
-    said += [f"{v.looseness}."] if v.looseness else []
-    if v.violations is not None and v.violations.exists:
-        m = v.violations
-        said.append(f"Share of runs that violate it: {m.value:.3g} [{m.low:.3g}, {m.high:.3g}].")
-    said += [f"{count} {status} runs left out." for status, count in v.left_out.items() if count]
+    said += [f"The measurement lies {v.looseness}."] if v.looseness else []
     return " ".join(said)
 
 
@@ -449,7 +459,9 @@ def _print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]])
     colours = {"holds": "green", "fails": "red", "inconclusive": "yellow", "met": "green", "violated": "red"}
     for row in rows:
         table.add_row(*(f"[{colours[text]}]{text}[/]" if text in colours else escape(text) for text in row))
-    Console().print(table)
+    wide = Console()
+    wide.width = max(wide.width, 100)
+    wide.print(table)
 
 
 def _print_json(content: dict[str, Any]) -> None:

@@ -21,7 +21,20 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
-from lemmata.draw.palette import CYCLE
+from lemmata.draw.palette import (  # noqa: F401  (the colours are part of the style)
+    BLACK,
+    BLUE,
+    CYCLE,
+    GREEN,
+    GREY,
+    NOTHING,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    YELLOW,
+    colours,
+)
 from lemmata.status import CONVERGED, STATUS
 
 if TYPE_CHECKING:
@@ -135,7 +148,9 @@ def panel(
 
 
 def logarithmic(axes: Axes, name: str) -> None:
-    """Make an axis ("x" or "y") logarithmic; what has no logarithm is left out."""
+    """Make an axis ("x" or "y") logarithmic; what has no logarithm is left out, and where nothing has, it stays linear."""
+    if not np.isfinite((axes.xaxis if name == "x" else axes.yaxis).get_minpos()):
+        return
     (axes.set_xscale if name == "x" else axes.set_yscale)("log", nonpositive="mask")
 
 

@@ -42,7 +42,7 @@ def carry_out(sweep: Sweep, store: Store, manifest: Mapping[str, Any], pool: Poo
         with store.locked():
             store.create(manifest)
             planned = plan(sweep.cells, pool.workers, set(ids) - missing)
-            finished, total = len(set(ids)) - planned.cells, len(set(ids))
+            finished, total = len(set(ids)) - len(planned), len(set(ids))
             told(finished, total)
             for chunk, outcomes in pool.run(run_chunk, planned):
                 settled = planned.settle(chunk, outcomes)

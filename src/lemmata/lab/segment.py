@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from lemmata.lab.disk import Damaged
+
 FORMAT = 1
 SUFFIX = ".zarr.zip"
 STORABLE = {
@@ -48,10 +50,6 @@ CHECKED = [name for name in INDEX.names or () if name != "checksum"]
 
 Signature = tuple[tuple[str, str, tuple[int, ...]], ...]
 """Name, type and shape of every array of a record, by name."""
-
-
-class Damaged(Exception):
-    """A file is not what was written."""
 
 
 @dataclass(frozen=True)

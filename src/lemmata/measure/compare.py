@@ -13,6 +13,7 @@ from lemmata.measure.estimate import Estimate
 
 ROUNDING = 1e-12
 DRIFTING = 0.05  # the p-value from which a law is said to drift along its grid
+DOUBTED = 0.1  # the p-value from which a drift out of the tolerance is doubt enough to withhold `holds`
 Decision = Literal["holds", "fails", "inconclusive"]
 
 
@@ -193,18 +194,21 @@ def excludes(estimate: Estimate, number: float) -> bool:
     return estimate.exists and not near and not estimate.low <= number <= estimate.high
 
 
-def drifts(estimate: Estimate) -> bool:
-    """Whether the law is another in the upper part of its grid than in the lower."""
+def drifts(estimate: Estimate, below: float = DRIFTING) -> bool:
+    """Whether the law is another in the upper part of its grid than in the lower (p-value `below` this)."""
     drift = estimate.drift
     if drift is None or not drift.exists or abs(drift.value) < ROUNDING**0.5:
         return False
-    return chance(drift, (0.0, 0.0)) < DRIFTING
+    return chance(drift, (0.0, 0.0)) < below
 
 
 def leaves(estimate: Estimate, tolerance: tuple[float, float]) -> bool:
-    """Whether a law that drifts is outside the tolerance in a part of its grid: a crossover, not a law."""
+    """Whether a law drifts out of the tolerance in a part of its grid, so that it may be a crossover.
+
+    A law called one that is none is worse than one left open: less evidence is asked for than to affirm a drift.
+    """
     low, high = tolerance
-    return drifts(estimate) and any(not low <= part.value <= high for part in estimate.parts)
+    return drifts(estimate, DOUBTED) and any(not low <= part.value <= high for part in estimate.parts)
 
 
 def more_seeds(estimate: Estimate, tolerance: tuple[float, float], seeds: int) -> int | None:

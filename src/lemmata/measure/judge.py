@@ -39,6 +39,7 @@ Region = Callable[[xr.Dataset], xr.DataArray]
 Conditions = Callable[[Any], Sequence[Condition]]
 
 EVERY_RUN = ("for-all", "identity")  # one run refutes these
+EVERYWHERE = (-inf, inf)
 
 
 def judge(
@@ -225,22 +226,19 @@ def _decided(claim: Claim, found: _Found) -> tuple[Decision, str, tuple[float, f
     estimate, tolerance, broken = found.estimate, claim.tolerance, found.violations
     if broken is not None:
         return "fails" if broken.value > 0 else "holds", _violated(broken), tolerance
-    decision = decide(estimate, tolerance)
-    said = _against(claim, estimate) if claim.kind == "rival" and estimate.exists else ""
+    decision, within = decide(estimate, tolerance), between(estimate, tolerance, claim.rivals.values())
+    said = [_against(claim, estimate)] if claim.kind == "rival" and estimate.exists else []
     if decision == "holds" and leaves(estimate, tolerance):
-        lower, upper = (f"{part.value:.2g}" for part in estimate.parts)
-        drift = f"Not one law over this range: {lower} in its lower part, {upper} in its upper part."
-        return (
-            "inconclusive",
-            " ".join(filter(None, (said, drift))),
-            (-inf, inf),
-        )  # no number of seeds would decide
-    within = between(estimate, tolerance, claim.rivals.values())
-    return (
-        "inconclusive" if decision == "holds" and decide(estimate, within) != "holds" else decision,
-        said,
-        within,
-    )
+        said.append(f"Not one law over this range: {_parts(estimate)}.")
+        return "inconclusive", " ".join(said), EVERYWHERE  # no number of seeds would decide
+    if decision == "holds" and any(decide(part, tolerance) != "holds" for part in estimate.parts):
+        said.append(f"Its parts alone leave it open: {_parts(estimate)}.")
+    return decide(estimate, within) if decision == "holds" else decision, " ".join(said), within
+
+
+def _parts(estimate: Estimate) -> str:
+    lower, upper = estimate.parts
+    return f"{lower!r} in the lower part, {upper!r} in the upper"
 
 
 def _against(claim: Claim, estimate: Estimate) -> str:

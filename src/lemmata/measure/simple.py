@@ -85,12 +85,14 @@ def bootstrap(statistic: Callable[[Seeded], float], values: Seeded, level: float
     value = float(statistic(values))
     needs(np.isfinite(value), "these runs do not give the number that was asked for.")
     pick = np.random.default_rng(0).integers(0, count, (DRAWS, count))
-    again = np.array([float(statistic(values.isel(seed=seeds))) for seeds in pick])
-    spoilt = float(np.mean(~np.isfinite(again)))
+    with np.errstate(all="ignore"):  # a draw of one seed three times may have no spread to divide by
+        again = np.array([float(statistic(values.isel(seed=seeds))) for seeds in pick])
+    again = again[np.isfinite(again)]
+    spoilt = 1 - len(again) / DRAWS
     needs(
         spoilt <= SPOILT, f"{spoilt:.0%} of the draws of the seeds do not give the number that was asked for."
     )
-    low, high = np.nanquantile(again, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(again, [(1 - level) / 2, (1 + level) / 2])
     stretch = float(t.ppf((1 + level) / 2, count - 1) / ndtri((1 + level) / 2)) * sqrt(count / (count - 1))
     ends = value - stretch * (value - min(low, value)), value + stretch * (max(high, value) - value)
     return Estimate(value, float(ends[0]), float(ends[1]), count, level, "", float(count - 1))

@@ -14,12 +14,17 @@ Of = Callable[..., float]
 
 
 def _results(figure: str, **variables: Callable) -> xr.Dataset:
-    """Results of a figure in which every number has two per cent of noise."""
+    """Results of a figure in which every number has two per cent of noise; of a contraction, 1 - v has."""
 
-    def noisy(make: Callable) -> Callable:
-        return lambda trial, rng: np.asarray(make(trial)) * np.exp(0.02 * rng.normal())
+    def noisy(name: str, make: Callable) -> Callable:
+        def record(trial, rng) -> np.ndarray:
+            value, factor = np.asarray(make(trial)), np.exp(0.02 * rng.normal())
+            return 1 - (1 - value) * factor if name == "contraction" else value * factor
 
-    return made(FIGURES[figure], {name: noisy(make) for name, make in variables.items()})
+        return record
+
+    given = {name: noisy(name, make) for name, make in variables.items()}
+    return made(FIGURES[figure], {"critical_found": lambda trial, rng: 1.0, **given})
 
 
 def _map(figure: str, critical: Of) -> xr.Dataset:
@@ -29,7 +34,7 @@ def _map(figure: str, critical: Of) -> xr.Dataset:
         chance = 1 / (1 + (critical(trial) / trial.population.samples) ** 4)
         return 1e-6 if rng.random() < chance else 1.0
 
-    return made(FIGURES[figure], {"spread": spread})
+    return made(FIGURES[figure], {"init_spread": spread})
 
 
 def _floor(size: Of) -> xr.Dataset:
@@ -82,7 +87,6 @@ def _slow_rate(size: Of) -> Callable:
     return lambda t: 1 - 0.01 * size(t)
 
 
-
 SINGLE: dict[str, Callable[[], xr.Dataset]] = {
     "linear-convergence": lambda: _results(
         "fig4-4a", distance_curve=lambda t: (1.0 + np.asarray(t.log_steps)) ** -1.5
@@ -115,9 +119,7 @@ SINGLE: dict[str, Callable[[], xr.Dataset]] = {
     "lemma-c44-mended": lambda: _results("lemmas", least_over_mended=lambda t: 0.5),
     "lemma-c44-upper": lambda: _results("fisher", bound_over_largest=lambda t: 0.5),
     "tensor-basin": lambda: _results("tensor-easy", distance=lambda t: 1.0),
-    "tensor-rate": lambda: _results(
-        "tensor-easy", contraction=lambda t: 0.5 if t.begin == "tensor" else 0.1
-    ),
+    "tensor-rate": lambda: _results("tensor-easy", contraction=lambda t: 0.5 if t.begin == "tensor" else 0.1),
     "far-start": lambda: _results("figC-1", distance=lambda t: 0.01),
     "tensor-reported": lambda: _results("figC-1", relative_error=lambda t: 0.2),
 }

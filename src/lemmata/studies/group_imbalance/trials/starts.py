@@ -1,4 +1,5 @@
-"""Where descent ends from many starts around W*: the experiment behind the maps of sample complexity (Figures 4.2, 4.3)."""
+"""Where descent ends from many starts around W*: the experiment behind the maps of sample complexity (Figures 4.2,
+4.3)."""
 
 from typing import ClassVar, Literal, NamedTuple
 
@@ -30,9 +31,9 @@ class State(NamedTuple):
 class Starts(Descending):
     """`starts` random points at distance `radius` of W*, each followed to its critical point on the same samples.
 
-    `solver=newton` goes there by Newton steps; `descent` by gradient descent with the step 1 / lambda_max of the Hessian at the
-    first start, as Algorithm 1 does. The spread is V_W = sqrt(mean_m |W^(m) - mean|_F^2), columns aligned to W*.
-    """
+    `solver=newton` goes there by Newton steps; `descent` by gradient descent with the step 1 / lambda_max of the
+    Hessian at the first start, as Algorithm 1 does. The spread is V_W = sqrt(mean_m |W^(m) - mean|_F^2), columns
+    aligned to W*."""
 
     name: ClassVar = "group-imbalance/starts"
     lockstep: ClassVar = False
@@ -96,14 +97,16 @@ class Starts(Descending):
         mean = jnp.mean(ends, 0)
         away = jnp.sqrt(jnp.sum((ends - state.world.teacher) ** 2, (1, 2)))
         return {
-            "spread": jnp.sqrt(jnp.mean(jnp.sum((ends - mean) ** 2, (1, 2)))),
+            "init_spread": jnp.sqrt(jnp.mean(jnp.sum((ends - mean) ** 2, (1, 2)))),
             "error": jnp.median(away),
             "arrived": jnp.mean(arrived(state.search, self.tolerance)),
             "largest_gradient": jnp.max(jnp.sqrt(jnp.sum(state.search.here.gradient**2, (1, 2)))),
         }
 
 
-def gradients(weights: Float[Array, "starts dim neurons"], inputs: Array, labels: Array) -> tuple[Array, Array]:
+def gradients(
+    weights: Float[Array, "starts dim neurons"], inputs: Array, labels: Array
+) -> tuple[Array, Array]:
     """The risk and its gradient at several weights: two products of matrices for all of them."""
     starts, dim, neurons = weights.shape
     flat = weights.transpose(1, 0, 2).reshape(dim, starts * neurons)
