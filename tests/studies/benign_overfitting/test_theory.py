@@ -315,7 +315,9 @@ def test_conditions_say_which_are_missed_and_by_how_much():
     assert found["(10"].holds is True
     low, high = theory.init_window(s)
     assert high / low == pytest.approx(sqrt(s.log_union))
-    assert len(theory.benign_conditions(trial)) == len(theory.harmful_conditions(trial)) - 1
+    literal = theory.benign_conditions(trial)[-1]
+    assert literal.margin == pytest.approx(s.control / (60 * 16**2 * 400))
+    assert theory.harmful_conditions(trial)[-2].margin == pytest.approx(4 / s.control)
 
 
 def test_a_schedule_is_held_to_a_hundredth_of_the_time_gone_by():

@@ -156,11 +156,11 @@ def literal_control(s: Setting) -> float:
 
 
 def harmful_conditions(trial: Any) -> list[Condition]:
-    """Theorem 4.2: Condition 4.1, 1/(N SNR^2) = Omega(1), and literally (144): N SNR^2 <= 4 and C_p^2 > 24 M."""
+    """Theorem 4.2: Condition 4.1, and 1/(N SNR^2) = Omega(1) with the constants of its proof (144): N SNR^2 <= 4 and
+    C_p^2 > 24 M."""
     s = setting(trial)
     return [
         *conditions(trial),
-        _at_least("Theorem 4.2: N SNR^2 <= 1", 1, s.control),
         _at_least("proof of Theorem 4.2: N SNR^2 <= 4", 4, s.control),
         _at_least("proof of Theorem 4.2: C_p^2 > 24 M", s.noise_ratio**2, 24 * s.tokens),
     ]
