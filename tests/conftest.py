@@ -1,10 +1,26 @@
 """Tests run on one thread each (pytest-xdist supplies the parallelism). They train small things once, so most of their
-time is compilation: it is kept short, and kept between runs."""
+time is compilation: it is kept short, and kept between runs. Shapes and types of arguments are checked on every call."""
 
 import os
 
-from lemmata.lab.pool import cache_compilations, one_thread
+import pytest
+from jaxtyping import install_import_hook
+
+import tests.checked  # noqa: E402, F401  (named by the hook)
+
+install_import_hook("lemmata", "tests.checked.checked")
+
+import lemmata  # noqa: E402, F401  (first: the guard on the compiler comes before JAX starts)
+from lemmata.guard import double  # noqa: E402
+from lemmata.lab.pool import cache_compilations, one_thread  # noqa: E402
 
 one_thread()
 os.environ["XLA_FLAGS"] += " --xla_backend_optimization_level=0"
 cache_compilations()
+
+
+@pytest.fixture(autouse=True)
+def _in_double():
+    """Float64 is on inside every test, as it is inside every training."""
+    with double():
+        yield

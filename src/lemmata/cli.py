@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +15,6 @@ from lemmata.lab.pool import heeding_interrupts
 from lemmata.study import SCALES, Study, studies, study
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from lemmata.lab.order import Order
     from lemmata.measure.compare import Verdict
 
@@ -55,7 +52,7 @@ def list_studies(options: argparse.Namespace) -> None:
         print(f"{s.id}: {s.title}")
         for id, title in s.figures.items():
             print(f"    {s.id}/{id}: {title}")
-        print(f"    {len(s.claims)} claims: {', '.join(s.claims)}")
+        print(f"    {len(s.claims)} claims: {', '.join(claim.id for claim in s.claims)}")
 
 
 def show(options: argparse.Namespace) -> None:
@@ -66,9 +63,9 @@ def show(options: argparse.Namespace) -> None:
         for id, title in s.figures.items():
             print(f"  {id}: {title}")
         print("\nClaims")
-        for id, statement in s.claims.items():
-            print(f"  {id}: {statement}")
-        readme = Path(sys.modules[s.package].__file__ or "").with_name("README.md")
+        for claim in s.claims:
+            print(f"  {claim.id}: {claim.statement}")
+        readme = s.folder / "README.md"
         if readme.exists():
             print(f"\n{readme.read_text()}")
         return
@@ -85,55 +82,81 @@ def show(options: argparse.Namespace) -> None:
     print("\nFields for --set, with their values at the scale 'quick':")
     for path, value in fields(figure.sweep("quick").template).items():
         print(f"  {path} = {value}")
-    bearing = [id for id in s.claims if s.claim(id).figure == figure.id]
-    print(f"\nClaims it bears on: {', '.join(bearing) or 'none'}")
-    for id in bearing:
-        claim = s.claim(id)
-        print(f"  {id} ({claim.reference}): {s.claims[id]}")
-        print(f"    predicted {claim.predicted}; holds within {_range(claim.tolerance)}: {claim.reason}")
+    for name, changes in figure.readings.items():
+        print(
+            f"\nReading '{name}': {', '.join(f'{path}={value}' for path, value in changes.items()) or 'as it stands'}"
+        )
+    bearing = s.bearing_on(figure.id)
+    print(f"\nClaims it bears on: {', '.join(claim.id for claim in bearing) or 'none'}")
+    for claim in bearing:
+        print(f"  {claim.id} ({claim.reference}): {claim.statement}")
+        print(
+            f"    {claim.kind}; predicted {claim.predicted}; holds within {_range(claim.tolerance)}: {claim.reason}"
+        )
 
 
 def run(options: argparse.Namespace) -> int:
+    from lemmata.lab.pool import Pool
+    from lemmata.lab.run import reasons
+    from lemmata.progress import bar
+
     order = _order(options.name, options)
     order.sweep.cells  # noqa: B018  (built now, so that bad input shows before anything is written)
-    if options.adaptive:
-        return _run_adaptive(order, options)
-    results = _carry_out(order, options)
-    verdicts = order.study.check(results)
+    own = study(order.figure.study)
+    law = None
+    with Pool(_workers(options)) as pool, bar(order.name) as told:
+        if options.adaptive:
+            found = order.refine(options.width, options.budget or len(order.sweep.cells), pool, told)
+            results, law = found.results, found.boundary.exponent
+        else:
+            results = order.run(pool, told)
+    verdicts = own.check(results)
     picture = None if order.axes else order.draw(results, verdicts)
-    counts = _counts(order)
+    counts = order.counts()
     report = {
-        "study": order.study.id,
+        "study": own.id,
         "figure": order.figure.id,
         "scale": order.scale,
         "store": str(order.store.path),
         **counts,
         "picture": str(picture) if picture else None,
     }
+    if law is not None:
+        report["exponent"] = {"value": law.value, "interval": [law.low, law.high], "note": law.note}
     if options.json:
         _print_json(report)
     else:
         _print_verdicts(verdicts)
-        print(f"\n{counts['done']} of {counts['cells']} cells done, {counts['failed']} failed")
+        print(f"\n{_said(counts)}")
+        for reason in reasons(order.store):
+            print(f"  failed because: {reason}")
+        if law is not None:
+            said = f"{law.value:.3g} [{law.low:.3g}, {law.high:.3g}]" if law.exists else law.note
+            print(f"exponent of the boundary: {said} from {counts['done']} trainings")
         print(f"results: {order.store.path}" + (f"\npicture: {picture}" if picture else ""))
     return int(options.strict and (counts["failed"] > 0 or any(v.verdict == "fails" for v in verdicts)))
 
 
 def check(options: argparse.Namespace) -> int:
-    study_id, _, claim_id = options.name.partition("/")
-    s = study(study_id)
-    chosen = [s.claim(claim_id)] if claim_id else [s.claim(id) for id in s.claims]
-    figures = dict.fromkeys(claim.figure for claim in chosen)
-    orders = {id: _order(f"{s.id}/{id}", options) for id in figures}
-    if options.out and len(orders) > 1:
-        orders = {id: replace(order, out=Path(options.out) / id) for id, order in orders.items()}
-    results = {id: _carry_out(order, options) for id, order in orders.items()}
-    if options.until_decided:
-        verdicts = _until_decided(s, orders, results, claim_id or None, options)
-    else:
-        verdicts = s.check(*results.values(), only=claim_id or None)
+    from lemmata import desk
+    from lemmata.progress import bar
+
+    verdicts = desk.check(
+        options.name,
+        options.scale,
+        _workers(options),
+        _changes(options.set),
+        options.seeds,
+        options.out,
+        options.inside,
+        options.until_decided,
+        options.budget,
+        bar,
+    )
     if options.json:
-        _print_json({"study": s.id, "scale": options.scale, "claims": [_plain_verdict(v) for v in verdicts]})
+        study_id = options.name.partition("/")[0]
+        claims = [_plain_verdict(v) for v in verdicts]
+        _print_json({"study": study_id, "scale": options.scale, "claims": claims})
     else:
         _print_verdicts(verdicts)
     return int(options.strict and any(v.verdict == "fails" for v in verdicts))
@@ -163,31 +186,34 @@ def predict(options: argparse.Namespace) -> None:
 
 
 def figure(options: argparse.Namespace) -> None:
-    order = _order(options.name, options)
-    if not order.store.exists:
-        raise BadInput(f"nothing is stored in '{order.store.path}' yet; run first: {order.command}")
+    from lemmata.desk import stored_order
+
+    order = stored_order(options.name, options.scale, options.out)
     results = order.results()
-    print(order.draw(results, order.study.check(results), options.format))
+    print(order.draw(results, study(order.figure.study).check(results), options.format))
 
 
 def status(options: argparse.Namespace) -> None:
-    order = _order(options.dir, options)
-    manifest, counts = order.store.manifest, _counts(order)
+    from lemmata.desk import stored_order
+    from lemmata.lab.run import reasons
+
+    order = stored_order(options.dir)
+    manifest, counts = order.store.manifest, order.counts()
     if options.json:
         return _print_json({"store": options.dir, **counts, "manifest": manifest})
-    print(
-        f"{manifest['study']}/{manifest['figure']} at scale {manifest['scale']}, started {manifest['started']}"
-    )
+    print(f"{order.name}, draw {order.figure.draw_number}, started {manifest['started']}")
     print(", ".join(f"{name}: {count}" for name, count in counts.items()))
-    reasons = {entry["reason"] for entry in order.store.entries().values() if entry["reason"]}
-    for reason in sorted(reasons):
+    for reason in reasons(order.store):
         print(f"  failed because: {reason}")
     print(f"to repeat or resume: {manifest['command']}")
 
 
 def verify(options: argparse.Namespace) -> int:
-    order = _order(options.dir, options)
-    problems = order.store.problems()
+    from lemmata.lab.store import Store
+
+    store = Store(options.dir)
+    store.manifest  # noqa: B018  (says what is wrong where there is no store)
+    problems = store.problems()
     for problem in problems:
         print(problem)
     print("whole" if not problems else f"{len(problems)} problems")
@@ -195,43 +221,30 @@ def verify(options: argparse.Namespace) -> int:
 
 
 def export(options: argparse.Namespace) -> None:
-    order = _order(options.dir, options)
-    results = order.results()
-    path = Path(options.to)
-    try:
-        if path.suffix == ".nc":
-            results.to_netcdf(path)
-        elif path.suffix == ".parquet":
-            scalars = results[
-                [name for name in results.data_vars if set(results[name].dims) <= set(order.sweep.dims)]
-            ]
-            scalars.to_dataframe().reset_index().to_parquet(path)
-        else:
-            raise BadInput(f"can export to .nc (netCDF) or .parquet, not to '{path.name}'.")
-    except (ImportError, ValueError) as error:
-        if isinstance(error, BadInput):
-            raise
-        raise BadInput(f"cannot export to '{path.name}': {error}; install lemmata[export].") from None
-    except OSError as error:
-        raise BadInput(f"cannot write '{path}': {error.strerror}.") from None
-    print(path)
+    from lemmata.desk import stored_order
+    from lemmata.lab.export import export as write
+
+    print(write(stored_order(options.dir).results(), Path(options.to)))
 
 
 def report(options: argparse.Namespace) -> None:
-    from lemmata.lab.order import place_order
+    from lemmata.desk import stored_orders
     from lemmata.report import Chapter, page
 
     parts = []
     for s in [study(id) for id in options.studies] or studies().values():
-        orders = [place_order(f"{s.id}/{id}", options.scale) for id in s.figures]
-        stored = {order.figure.id: order for order in orders if order.store.exists}
-        results = {id: order.results() for id, order in stored.items()}
-        verdicts = s.check(*results.values())
+        orders = stored_orders(s, options.scale)
+        results = [order.results() for order in orders]
+        verdicts = s.check(*results)
         chapters = []
-        for id, order in stored.items():
-            own = [v for v in verdicts if s.claim(v.id).figure == id]
-            picture = order.draw(results[id], own)
-            chapters.append(Chapter(id, s.figures[id], order.figure.reading, order.command, picture, own))
+        for order, one in zip(orders, results, strict=True):
+            reading = one.attrs["reading"]
+            own = [v for v in verdicts if s.claim(v.id).figure == order.figure.id and v.reading == reading]
+            picture = order.draw(one, own)
+            said = f"{order.figure.reading} Reading: {reading}." if reading else order.figure.reading
+            chapters.append(
+                Chapter(order.figure.id, s.figures[order.figure.id], said, order.command, picture, own)
+            )
         if chapters:
             parts.append((s, chapters))
     if not parts:
@@ -246,6 +259,36 @@ def report(options: argparse.Namespace) -> None:
     print(path)
 
 
+def ledger(options: argparse.Namespace) -> None:
+    """Every numbered statement of a paper, as printed and as mended, and what it is held against."""
+    from dataclasses import asdict
+
+    s = study(options.name)
+    if options.json:
+        return _print_json({"study": s.id, "statements": [asdict(line) for line in s.ledger]})
+    rows = [(line.number, line.says, line.mended, line.held_against, line.finding) for line in s.ledger]
+    _print_table(s.title, ("number", "as printed", "as mended", "held against", "finding"), rows)
+
+
+def lock(options: argparse.Namespace) -> int:
+    """Register what the claims of a study measure; a changed claim gets fresh seeds."""
+    from lemmata import registration
+
+    code = 0
+    for s in [study(id) for id in options.studies] or studies().values():
+        if options.check:
+            found = registration.disagreements(s)
+            code |= int(bool(found))
+            print(f"{s.id}: {'; '.join(found) or 'as registered'}")
+        else:
+            changed = registration.lock(s)
+            print(
+                f"{s.id}: "
+                + (", ".join(f"{id} draw {e['draw']}" for id, e in changed.items()) or "as registered")
+            )
+    return code
+
+
 def cite(options: argparse.Namespace) -> None:
     print(study(options.name).citation.strip())
 
@@ -254,14 +297,15 @@ def cite(options: argparse.Namespace) -> None:
 
 
 def _order(name: str, options: argparse.Namespace) -> "Order":
-    from lemmata.lab.order import place_order
+    from lemmata.desk import place_order
 
-    def given(option: str) -> Any:
-        return getattr(options, option, None)
-
-    out = given("out")
     return place_order(
-        name, given("scale"), _changes(given("set") or []), given("seeds"), Path(out) if out else None
+        name,
+        options.scale,
+        changes=_changes(options.set),
+        seeds=options.seeds,
+        out=options.out,
+        reading=options.reading,
     )
 
 
@@ -275,100 +319,6 @@ def _changes(pairs: Iterable[str]) -> dict[str, str]:
     return changes
 
 
-def _carry_out(order: "Order", options: argparse.Namespace) -> "xr.Dataset":
-    """Run what is missing, with a progress bar on standard error."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    from lemmata.lab.pool import cache_compilations
-    from lemmata.lab.run import missing
-
-    cache_compilations()
-    workers = _workers(options)
-    to_do = len(missing(order.sweep, order.store))
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        name = f"{order.study.id}/{order.figure.id} ({order.scale})"
-        task = bar.add_task(name, total=len(order.sweep.cells), completed=len(order.sweep.cells) - to_do)
-        return order.run(min(workers, max(to_do, 1)), lambda cells: bar.advance(task, cells))
-
-
-def _run_adaptive(order: "Order", options: argparse.Namespace) -> int:
-    """Run only what narrows the figure's boundary; say what was found and at what price."""
-    from lemmata.descent import STATUS
-    from lemmata.lab.pool import cache_compilations
-
-    cache_compilations()
-    full = len(order.sweep.cells)
-    done = 0
-
-    def progress(cells: int) -> None:
-        nonlocal done
-        done += cells
-        print(
-            f"\r{order.study.id}/{order.figure.id} (adaptive): {done} trainings",
-            end="",
-            file=sys.stderr,
-            flush=True,
-        )
-
-    found = order.refine(options.width, options.budget or full, _workers(options), progress)
-    print(file=sys.stderr)
-    law, verdicts = found.boundary.exponent, order.study.check(found.results)
-    picture = None if order.axes else order.draw(found.results, verdicts)
-    if options.json:
-        _print_json(
-            {
-                "study": order.study.id,
-                "figure": order.figure.id,
-                "scale": order.scale,
-                "store": str(order.store.path),
-                "cells": full,
-                "done": found.trainings,
-                "failed": int((found.results["status"] == STATUS.index("failed")).sum()),
-                "exponent": {"value": law.value, "interval": [law.low, law.high], "note": law.note},
-                "picture": str(picture) if picture else None,
-            }
-        )
-    else:
-        said = f"{law.value:.3g} [{law.low:.3g}, {law.high:.3g}]" if law.exists else law.note
-        print(f"exponent of the boundary: {said} from {found.trainings} trainings (the full grid has {full})")
-        print(f"results: {order.store.path}" + (f"\npicture: {picture}" if picture else ""))
-    return 0
-
-
-def _until_decided(
-    s: Study, orders: "dict[str, Order]", results: "dict[str, xr.Dataset]", only: str | None, options: Any
-) -> "list[Verdict]":
-    from lemmata.lab.looks import until_decided
-
-    def look(rate: float) -> "list[Verdict]":
-        return s.check(*results.values(), only=only, rate=rate)
-
-    def add(figure: str, seeds: int) -> None:
-        orders[figure] = replace(orders[figure], seeds=len(orders[figure].sweep.seeds) + seeds)
-        results[figure] = _carry_out(orders[figure], options)
-
-    seeds = {id: len(order.sweep.seeds) for id, order in orders.items()}
-    prices = {id: len(order.sweep.cells) // seeds[id] for id, order in orders.items()}
-    budget = options.budget or sum(len(order.sweep.cells) for order in orders.values())
-    return until_decided(look, lambda claim: s.claim(claim).figure, seeds, prices, add, budget)
-
-
 def _workers(options: argparse.Namespace) -> int:
     if options.workers is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -379,16 +329,9 @@ def _workers(options: argparse.Namespace) -> int:
     return options.workers
 
 
-def _counts(order: "Order") -> dict[str, int]:
-    entries = order.store.entries()
-    found = [entries[cell.id]["status"] for cell in order.sweep.cells if cell.id in entries]
-    return {
-        "cells": len(order.sweep.cells),
-        "done": sum(state != "failed" for state in found),
-        "failed": sum(state == "failed" for state in found),
-        "diverged": sum(state == "diverged" for state in found),
-        "capped": sum(state == "capped" for state in found),
-    }
+def _said(counts: dict[str, int]) -> str:
+    ended = ", ".join(f"{counts[name]} {name}" for name in ("failed", "diverged", "capped"))
+    return f"{counts['done']} of {counts['cells']} cells done; {ended}"
 
 
 def _title_page(s: Study) -> dict[str, Any]:
@@ -396,7 +339,7 @@ def _title_page(s: Study) -> dict[str, Any]:
         "id": s.id,
         "title": s.title,
         "figures": [{"id": id, "title": title} for id, title in s.figures.items()],
-        "claims": [{"id": id, "statement": statement} for id, statement in s.claims.items()],
+        "claims": [{"id": claim.id, "statement": claim.statement} for claim in s.claims],
     }
 
 
@@ -404,35 +347,92 @@ def _plain_verdict(v: "Verdict") -> dict[str, Any]:
     return {
         "id": v.id,
         "statement": v.statement,
+        "kind": v.kind,
+        "reading": v.reading,
         "verdict": v.verdict,
         "predicted": v.predicted,
         "measured": v.measured.value,
         "interval": [v.measured.low, v.measured.high],
         "seeds": v.seeds,
         "tolerance": list(v.tolerance),
-        "conditions": [{"name": c.name, "holds": c.holds, "margin": c.margin} for c in v.conditions],
+        "conditions": [
+            {"name": c.name, "holds": c.holds, "margin": c.margin, "met": c.met, "cells": c.cells}
+            for c in v.conditions
+        ],
         "sentence": v.sentence,
+        "excluded": list(v.excluded),
+        "left_out": dict(v.left_out),
+        "violations": v.violations.value if v.violations else None,
+        "looseness": v.looseness,
+        "seen": v.seen,
         "more_seeds": v.more_seeds,
+        "draw": v.draw,
+        "looks": v.looks,
         "note": v.note,
     }
 
 
 def _print_verdicts(verdicts: "list[Verdict]") -> None:
-    rows = [(v.id, v.verdict, _interval(v), _range(v.tolerance)) for v in verdicts]
-    _print_table("Verdicts", ("claim", "verdict", "measured [interval]", "holds within"), rows)
+    read = any(v.reading for v in verdicts)
+    head = (
+        "claim",
+        *(["reading"] if read else []),
+        "verdict",
+        "measured [interval]",
+        "holds within",
+        "cells inside",
+        "draw",
+    )
+    for title, chosen in (
+        ("Verdicts", [v for v in verdicts if v.kind != "identity"]),
+        ("Identities, to rounding", [v for v in verdicts if v.kind == "identity"]),
+    ):
+        rows = [
+            (
+                v.id,
+                *([v.reading] if read else []),
+                v.verdict,
+                _interval(v),
+                _range(v.tolerance),
+                _met(v),
+                str(v.draw),
+            )
+            for v in chosen
+        ]
+        if rows:
+            _print_table(title, head, rows)
     for v in verdicts:
-        more = f" About {v.more_seeds} more seeds would decide." if v.more_seeds else ""
-        print(f"{v.id}: {v.statement.rstrip('.')}. Predicted: {v.predicted}. {v.note}{more}".rstrip())
+        said = [f"{v.statement.rstrip('.')}.", f"Predicted: {v.predicted}.", _seen(v), v.note]
+        if v.more_seeds:
+            said.append(f"About {v.more_seeds} more seeds would decide.")
+        print(f"{v.id}{f' [{v.reading}]' if v.reading else ''} ({v.kind}): {' '.join(filter(None, said))}")
     _print_violations(verdicts)
 
 
+def _met(v: "Verdict") -> str:
+    """In how many cells all conditions but the hopeless ones are met: the fewest of any condition, of all cells."""
+    if not v.conditions:
+        return ""
+    worst = min(v.conditions, key=lambda c: c.met / max(c.cells, 1))
+    return f"{worst.met} of {worst.cells}"
+
+
+def _seen(v: "Verdict") -> str:
+    """What a reader must know beside the number: excluded predictions, range, looseness."""
+    said = [f"{number} is excluded." for number in v.excluded]
+    said += [f"Seen over {v.seen}."] if v.seen else []
+    said += [f"The measurement lies {v.looseness}."] if v.looseness else []
+    return " ".join(said)
+
+
 def _print_violations(verdicts: "list[Verdict]") -> None:
-    """The conditions of the theorems that were not met where the verdicts were measured, once each."""
-    missed = {c.name: c for v in verdicts for c in v.conditions if c.holds is False}
+    """The conditions of the theorems that were not met everywhere where the verdicts were measured, once each."""
+    missed = {c.name: c for v in verdicts for c in v.conditions if c.met < c.cells}
     if missed:
-        print("The theorems' own conditions that these settings violate (hidden constants taken as 1):")
+        print("Conditions of the theorems that are not met in every cell (hidden constants taken as 1):")
     for c in missed.values():
-        print(f"  {c.name}: {f'by a factor {1 / c.margin:.3g}' if c.margin > 0 else 'entirely'}")
+        worst = f"at worst by a factor {1 / c.margin:.3g}" if c.margin > 0 else "at worst entirely"
+        print(f"  {c.name}: met in {c.met} of {c.cells} cells, missed {worst}")
 
 
 def _range(tolerance: tuple[float, float]) -> str:
@@ -452,13 +452,16 @@ def _interval(v: "Verdict") -> str:
 
 def _print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(*head, title=title, title_justify="left")
+    table = Table(*head, title=title, title_justify="left", padding=(0, 1), pad_edge=False)
     colours = {"holds": "green", "fails": "red", "inconclusive": "yellow", "met": "green", "violated": "red"}
     for row in rows:
-        table.add_row(*(f"[{colours[text]}]{text}[/]" if text in colours else text for text in row))
-    Console().print(table)
+        table.add_row(*(f"[{colours[text]}]{text}[/]" if text in colours else escape(text) for text in row))
+    wide = Console()
+    wide.width = max(wide.width, 100)
+    wide.print(table)
 
 
 def _print_json(content: dict[str, Any]) -> None:
@@ -518,6 +521,7 @@ def _parser() -> argparse.ArgumentParser:
     about = "Run a figure, or a sweep file; resumes by itself"
     sub = command("run", run, about, name="STUDY/FIGURE, FILE.toml or DIR")
     running(sub, None)
+    sub.add_argument("--reading", default="", help="one of the figure's readings (see show)")
     sub.add_argument(
         "--adaptive", action="store_true", help="train only near the boundary that the figure shows"
     )
@@ -529,6 +533,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     sub = command("check", check, "Run what is missing and judge the claims", name="STUDY or STUDY/CLAIM")
     running(sub, "quick")
+    sub.add_argument(
+        "--inside", action="store_true", help="judge only cells that satisfy the theorem's conditions"
+    )
     sub.add_argument("--until-decided", action="store_true", help="add seeds until every claim is decided")
     sub.add_argument(
         "--budget", type=int, help="most trainings that --until-decided adds (default: as many again)"
@@ -550,6 +557,13 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("studies", nargs="*", metavar="STUDY", help="default: all that have results")
     sub.add_argument("--scale", default="quick")
     sub.add_argument("--to", default="report.html", metavar="FILE.html")
+    sub = command(
+        "ledger", ledger, "Every numbered statement of the paper and what it is held against", name="STUDY"
+    )
+    sub.add_argument("--json", action="store_true")
+    sub = command("lock", lock, "Register what the claims measure; changed claims get fresh seeds")
+    sub.add_argument("studies", nargs="*", metavar="STUDY", help="default: all")
+    sub.add_argument("--check", action="store_true", help="only say whether lock and claims agree")
     command("cite", cite, "BibTeX of the paper", name="STUDY")
     return parser
 

@@ -25,7 +25,8 @@ class Descent(eqx.Module):
     Batches: `full`; `epochs` (each walks once through a fresh random order); `single-pass` (every sample once, then the end);
     `with-replacement`; `fresh` (new samples at every step). `attention_rate` multiplies the step size of the group of
     parameters that a study calls its attention. Stop rules: `target` (the loss at the iterate is at most `target_loss`; with
-    batches it is the loss of the next batch), `fitted` (every training sample has loss 0: hinge), `cap` (only at `steps`).
+    batches it is the loss of the next batch), `fitted` (every training sample has loss 0: hinge), `cap` (the last of `steps` is
+    the end, not a failure to stop).
     Logged: `logs` steps, evenly spaced or in the logarithm, or exactly those named by `log_at`.
     """
 
@@ -45,14 +46,18 @@ class Descent(eqx.Module):
 
     def __check_init__(self):
         require(self.learning_rate > 0, f"the learning rate must be positive, not {self.learning_rate}.")
-        require(self.attention_rate >= 0, f"the attention rate must not be negative, not {self.attention_rate}.")
+        require(
+            self.attention_rate >= 0, f"the attention rate must not be negative, not {self.attention_rate}."
+        )
         require(self.target_loss >= 0, f"the target loss must not be negative, not {self.target_loss}.")
         require(self.steps > 0, f"a training needs at least one step, not {self.steps}.")
         require(self.batch > 0, f"a batch must hold at least one sample, not {self.batch}.")
         require(self.logs > 1, f"at least two steps must be logged, not {self.logs}.")
         ordered = all(a < b for a, b in zip(self.log_at, self.log_at[1:], strict=False))
         inside = not self.log_at or (self.log_at[0] >= 0 and self.log_at[-1] <= self.steps)
-        require(ordered and inside, f"log_at takes increasing steps from 0 to {self.steps}, not {self.log_at}.")
+        require(
+            ordered and inside, f"log_at takes increasing steps from 0 to {self.steps}, not {self.log_at}."
+        )
 
     @property
     def log_steps(self) -> tuple[int, ...]:
@@ -298,9 +303,7 @@ class Learner(Trained):
         coming = state.step + 1
         batch = self.batch(way, coming, state.data, world)
         rates = self.rates(state.params)
-        fit = advance(
-            self.descent, self.slope, state.fit, batch, world, _step_key(way, coming), rates=rates
-        )
+        fit = advance(self.descent, self.slope, state.fit, batch, world, _step_key(way, coming), rates=rates)
         return self._looked(state._replace(fit=fit))
 
     def batch(self, way: Key, step: Int[Array, ""], data: PyTree, world: PyTree) -> PyTree:
@@ -319,6 +322,8 @@ class Learner(Trained):
     def finished(self, state: Learning) -> Bool[Array, ""]:
         if self.descent.stop == "target":
             return state.fit.loss <= self.descent.target_loss
+        if self.descent.stop == "cap":
+            return state.step >= self.steps
         return state.done
 
     def _looked(self, state: Learning) -> Learning:

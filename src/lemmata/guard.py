@@ -30,7 +30,10 @@ def apply() -> None:
 
 def check() -> None:
     """Refuse to train where known bad programs come out wrong; looked at once for each installed jaxlib."""
-    seen = cache_folder() / f"sound-jaxlib-{version('jaxlib')}-python-{sys.version_info.major}{sys.version_info.minor}"
+    seen = (
+        cache_folder()
+        / f"sound-jaxlib-{version('jaxlib')}-python-{sys.version_info.major}{sys.version_info.minor}"
+    )
     if seen.exists() and not _late:
         return
     wrong = unsound()
@@ -83,7 +86,7 @@ def double() -> Iterator[None]:
     if hasattr(jax, "enable_x64"):
         switched = jax.enable_x64(True)
     else:
-        from jax.experimental import enable_x64
+        from jax.experimental import enable_x64  # pyright: ignore[reportAttributeAccessIssue]  (older releases)
 
         switched = enable_x64(True)
     with switched:

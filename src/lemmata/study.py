@@ -1,34 +1,101 @@
 """What a paper is to the lab: a study with its figures and claims, and the registry of studies.
 
-Everything here is light: importing it, and listing all studies, touches neither JAX nor the results. What is heavy
-(sweeps, drawings, measures) lives in the study's `figures.py` and `claims.py` and is loaded when it is asked for.
+Everything here is light: importing it, and listing all studies, touches neither JAX nor results. What is heavy lives in the
+study's other rooms (`figures`, `measures`, `theory`, `pictures`, `planted`) and is loaded when it is asked for.
 """
 
 import importlib
+import json
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from math import isinf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
-from lemmata.errors import BadInput, unknown
-from lemmata.measure.compare import Condition, Verdict, decide, more_seeds, together
-from lemmata.measure.estimate import Estimate
+from lemmata.errors import require, unknown
 
 if TYPE_CHECKING:
     import matplotlib.figure
     import xarray as xr
 
+    from lemmata.lab.order import Order
+    from lemmata.measure.compare import Condition, Verdict
     from lemmata.sweep import Sweep
 
 Scale = Literal["smoke", "quick", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
+Kind = Literal["law", "bound", "for-all", "probability", "order", "rival", "identity"]
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of a paper that a result can contradict, as light data. It says beforehand what would refute it.
+
+    `statement` is what the paper says (sign, quantifier and set included), `reference` where. `kind` says how the judge reads
+    it: a `law` (an exponent, a constant), a `bound` (one side), `for-all` (every run), a `probability`, an `order` (rises,
+    first this then that), a `rival` (the paper's number against others'), an `identity` (to rounding).
+
+    `measure` names a function of the study's `measures`, called with the results of `figure` and `options`. It gives an
+    estimate; for a `for-all` claim a number for every run. The claim holds when the interval lies inside `tolerance` (for-all: when every
+    run does); `reason` says why the tolerance is what it is. `predicted` is the prediction in words, `value` the number itself.
+
+    `region` names a function of `measures` that marks the cells which the number comes from (all, if empty). `conditions` names
+    a function of `theory` that gives the theorem's own conditions at a trial: they are looked at in every cell of the region.
+    Runs that diverged, failed or were capped count only if `uses` names their status.
+    """
+
+    id: str
+    statement: str
+    figure: str
+    reference: str
+    kind: Kind
+    predicted: str
+    tolerance: tuple[float, float]
+    reason: str
+    measure: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    value: float | None = None
+    rivals: Mapping[str, float] = field(default_factory=dict)
+    region: str = ""
+    conditions: str = ""
+    uses: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        low, high = self.tolerance
+        if self.kind not in get_args(Kind):
+            raise unknown(f"kind of claim '{self.id}'", self.kind, get_args(Kind))
+        require(low < high, f"the tolerance of claim '{self.id}' is empty: {low:g} to {high:g}.")
+        one_sided = isinf(low) != isinf(high)
+        require(
+            self.kind != "bound" or one_sided,
+            f"claim '{self.id}' is a bound: one end of its tolerance is infinite.",
+        )
+        require(self.kind != "rival" or bool(self.rivals), f"claim '{self.id}' names no rival.")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A line of a study's ledger: a numbered statement of the paper, as printed and as mended.
+
+    `function` is the formula in the study (`theory.critical_control`), `held_against` the claim, figure or test that holds it
+    against runs; `finding` what came out where no claim says so (`holds`, `fails`, how loose).
+    """
+
+    number: str
+    says: str
+    mended: str = ""
+    function: str = ""
+    held_against: str = ""
+    finding: str = ""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """A number that the theory gives without any training."""
+    """What the theory says without any training: a number, or a sentence."""
 
     name: str
     value: float | str
@@ -36,11 +103,10 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Question:
-    """What an adaptive run of a figure refines: the critical value of one axis (`threshold`) as a power of another
-    (`over`).
+    """What an adaptive run of a figure refines: the critical value of one axis (`threshold`) as a power of another (`over`).
 
-    `success(results)` says which runs succeeded (1, 0, NaN where not run). Both names are axes of the sweep or
-    coordinates that the results derive from them.
+    `success(results)` says which runs succeeded (1, 0, NaN where not run). Both names are axes of the sweep or coordinates that
+    the results derive from them.
     """
 
     success: "Callable[[xr.Dataset], xr.DataArray]"
@@ -50,80 +116,54 @@ class Question:
 
 @dataclass(frozen=True)
 class Figure:
-    """A sweep, a drawing of its results, and how the paper was read.
+    """A sweep, a picture of its results, and how the paper was read.
 
-    `sweep(scale)` is what to run. `draw(results, verdicts)` returns a matplotlib figure. `complete(results)` adds
-    derived coordinates and variables (the SNR of a signal norm) to the stored ones before anybody looks at them.
-    `question` is the boundary that `run --adaptive` refines, where the figure shows one.
+    `sweep(scale)` is what to run. `picture(results, verdicts)` returns a matplotlib figure. `complete(results)` adds derived
+    coordinates and variables (the SNR of a signal norm) to the stored ones before anybody looks at them. `question` is the
+    boundary that an adaptive run refines. `readings` are the ways in which the paper can be read, by name: fields to set; the
+    first is the one nearest to the text. `draw_number` chooses the seeds (see `registration`).
     """
 
     id: str
     sweep: "Callable[[Scale], Sweep]"
-    draw: "Callable[[xr.Dataset, list[Verdict]], matplotlib.figure.Figure]"
+    picture: "Callable[[xr.Dataset, list[Verdict]], matplotlib.figure.Figure]"
     reading: str
     complete: "Callable[[xr.Dataset], xr.Dataset]" = lambda results: results
     question: Question | None = None
+    readings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     study: str = ""
+    draw_number: int = 0
 
-    def run(self, scale: str = "quick", workers: int = 0, **options: Any) -> "xr.Dataset":
-        """Run what is missing of the figure and return its results.
+    def order(self, scale: str = "quick", **options: Any) -> "Order":
+        """An order for this figure. Options: `changes` (dotted paths to values), `axes`, `seeds`, `out`, `reading`."""
+        from lemmata.lab.order import Order
 
-        Options are those of `lemmata run`: `changes` (a mapping of dotted paths to values), `seeds`, `out`.
-        """
-        from lemmata.lab.order import place_order
+        return Order(self, scale_named(scale), **options)
 
-        return place_order(f"{self.study}/{self.id}", scale, **options).run(workers)
+    def run(
+        self, scale: str = "quick", workers: int = 0, progress: bool = False, **options: Any
+    ) -> "xr.Dataset":
+        """Run what is missing of the figure and return its results. Options are those of `order`."""
+        from lemmata.lab.pool import Pool
+        from lemmata.progress import bar, silence
 
+        order = self.order(scale, **options)
+        with Pool(workers) as pool, bar(order.name) if progress else silence() as told:
+            return order.run(pool, told)
 
-@dataclass(frozen=True)
-class Claim:
-    """One statement of a paper that a result can contradict. It says beforehand what would refute it.
-
-    `measure(results)` gives a number with an interval from the results of `figure`; the claim holds when the interval
-    lies inside `tolerance`, and `reason` says why the tolerance is what it is. `conditions(results)` are the theorem's
-    own, at the settings of the results.
-    """
-
-    id: str
-    figure: str
-    reference: str
-    predicted: str
-    tolerance: tuple[float, float]
-    reason: str
-    measure: "Callable[[xr.Dataset], Estimate]"
-    conditions: "Callable[[xr.Dataset], list[Condition]]" = lambda results: []
-
-    def judge(self, statement: str, results: "xr.Dataset") -> Verdict:
-        """The verdict on these results. What they lack makes it inconclusive, in one sentence, never an error."""
-        try:
-            estimate, conditions = self.measure(results), tuple(self.conditions(results))
-        except (LookupError, ValueError, AttributeError, ArithmeticError) as lack:
-            said = str(lack.args[0] if lack.args else type(lack).__name__).partition("\n")[0]
-            estimate, conditions = (
-                Estimate.absent(f"these results do not hold what the claim needs: {said}"),
-                (),
-            )
-        seeds = results.sizes.get("seed", 1)
-        return Verdict(
-            id=self.id,
-            statement=statement,
-            verdict=decide(estimate, self.tolerance),
-            predicted=self.predicted,
-            measured=estimate,
-            tolerance=self.tolerance,
-            conditions=conditions,
-            note=estimate.note,
-            seeds=seeds,
-            more_seeds=more_seeds(estimate, self.tolerance, seeds),
-        )
+    def draw(
+        self, results: "xr.Dataset", verdicts: "list[Verdict] | None" = None
+    ) -> "matplotlib.figure.Figure":
+        """The picture of some results of this figure."""
+        return self.picture(results, verdicts or [])
 
 
 @dataclass(frozen=True)
 class Study:
-    """The title page of a paper: what it is about, its figures and claims by name, and where the rest is found.
+    """The title page of a paper: what it is about, its figures and claims, and where the rest is found.
 
-    `figures` maps a figure's id to its title and `claims` a claim's id to its statement. `package.figures` holds
-    `FIGURES` and `template()`; `package.claims` holds `CLAIMS` and `predict(trial)`.
+    `figures` maps a figure's id to its title. `package` holds the rooms: `figures` (`FIGURES`, `template()`), `measures`,
+    `theory` (conditions; `predict(trial)`), `planted` (`PLANTED`), and the lock of the claims.
     """
 
     id: str
@@ -131,34 +171,96 @@ class Study:
     summary: str
     citation: str
     figures: Mapping[str, str]
-    claims: Mapping[str, str]
+    claims: "tuple[Claim, ...]"
     package: str
+    ledger: tuple[Statement, ...] = ()
 
     def figure(self, id: str) -> Figure:
         if id not in self.figures:
             raise unknown(f"figure of {self.id}", id, self.figures)
-        return replace(_room(self, "figures").FIGURES[id], study=self.id)
+        found = self.room("figures").FIGURES[id]
+        return replace(found, study=self.id, draw_number=self.draw_number(id))
 
     def claim(self, id: str) -> Claim:
-        if id not in self.claims:
-            raise unknown(f"claim of {self.id}", id, self.claims)
-        return _room(self, "claims").CLAIMS[id]
+        known = {claim.id: claim for claim in self.claims}
+        if id not in known:
+            raise unknown(f"claim of {self.id}", id, known)
+        return known[id]
+
+    def bearing_on(self, figure: str) -> list[Claim]:
+        """The claims that the results of a figure can contradict."""
+        return [claim for claim in self.claims if claim.figure == figure]
 
     def template(self) -> Any:
         """The trial that `predict` starts from."""
-        return _room(self, "figures").template()
+        return self.room("figures").template()
 
-    def predict(self, trial: Any) -> tuple[list[Condition], list[Prediction]]:
+    def predict(self, trial: Any) -> "tuple[list[Condition], list[Prediction]]":
         """The conditions of the theorems at a trial, with margins, and what they predict for it."""
-        return _room(self, "claims").predict(trial)
+        return self.room("theory").predict(trial)
 
-    def check(self, *results: "xr.Dataset", only: str | None = None, rate: float = 0.05) -> list[Verdict]:
-        """A verdict for every claim that bears on these results (of one figure or several), judged together: the
-        false discovery rate of all is kept at `rate`."""
-        figures = {one.attrs.get("figure"): one for one in results}
-        claims = [self.claim(id) for id in self.claims if only in (None, id)]
-        judged = [c.judge(self.claims[c.id], figures[c.figure]) for c in claims if c.figure in figures]
+    def check(
+        self, *results: "xr.Dataset", only: str | None = None, rate: float = 0.05, inside: bool = False
+    ) -> "list[Verdict]":
+        """A verdict for every claim that bears on these results (of one figure or several, under one reading or several),
+        judged together: the false discovery rate of all is kept at `rate`. With `inside` only cells that satisfy a claim's
+        conditions count."""
+        from lemmata.measure.judge import judge, together
+
+        if only is not None:
+            self.claim(only)
+        for one in results:
+            require(
+                one.attrs.get("study") == self.id and one.attrs.get("figure") in self.figures,
+                f"these results do not say that they belong to a figure of {self.id}; take them as `run` gives them.",
+            )
+        judged = [
+            judge(claim, one, *self.parts(claim), inside=inside)
+            for claim in self.claims
+            for one in results
+            if claim.figure == one.attrs["figure"] and only in (None, claim.id)
+        ]
         return together(judged, rate)
+
+    def parts(
+        self, claim: Claim
+    ) -> "tuple[Callable[..., Any], Callable[..., Any] | None, Callable[..., Any] | None]":
+        """The functions that a claim names: its measure, its region, its conditions."""
+        measures = self.room("measures")
+        region = getattr(measures, claim.region) if claim.region else None
+        conditions = getattr(self.room("theory"), claim.conditions) if claim.conditions else None
+        return getattr(measures, claim.measure), region, conditions
+
+    def room(self, name: str) -> Any:
+        """A room of the study, loaded."""
+        return importlib.import_module(f"{self.package}.{name}")
+
+    @property
+    def folder(self) -> Path:
+        return Path(importlib.import_module(self.package).__file__ or "").parent
+
+    @cached_property
+    def lock(self) -> dict[str, dict[str, Any]]:
+        """What was registered of each claim: `digest` and `draw` (see `registration`)."""
+        path = self.folder / "lock.json"
+        return json.loads(path.read_text()) if path.exists() else {}
+
+    def draw_number(self, figure: str) -> int:
+        """The number of times that the seeds of a figure have been drawn anew; 0 before anything was registered."""
+        return max(
+            (self.lock.get(claim.id, {}).get("draw", 0) for claim in self.bearing_on(figure)), default=0
+        )
+
+    def __repr__(self) -> str:
+        return f"Study('{self.id}': {len(self.figures)} figures, {len(self.claims)} claims)"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        figures = "".join(
+            f"<li><code>{id}</code>: {escape(title)}</li>" for id, title in self.figures.items()
+        )
+        return f"<b>{escape(self.title)}</b><p>{escape(self.summary)}</p><ul>{figures}</ul>{len(self.claims)} claims"
 
 
 @cache
@@ -169,8 +271,21 @@ def studies() -> dict[str, Study]:
     found = [
         importlib.import_module(f"{own.__name__}.{m.name}").STUDY for m in pkgutil.iter_modules(own.__path__)
     ]
-    found += [point.load() for point in entry_points(group="lemmata.studies")]
-    return {study.id: study for study in found}
+    known = {study.id: study for study in found}
+    for point in entry_points(group="lemmata.studies"):
+        try:
+            announced = point.load()
+        except Exception as error:  # a broken plug-in must not take the others along
+            print(
+                f"lemmata: the study '{point.name}' of another package cannot be loaded: {error}",
+                file=_stderr(),
+            )
+            continue
+        require(
+            announced.id not in known, f"two studies are called '{announced.id}'; remove the package of one."
+        )
+        known[announced.id] = announced
+    return known
 
 
 def study(id: str) -> Study:
@@ -180,7 +295,7 @@ def study(id: str) -> Study:
     return studies()[id]
 
 
-def scale(name: str) -> Scale:
+def scale_named(name: str) -> Scale:
     """The scale of this name."""
     for known in SCALES:
         if known == name:
@@ -188,8 +303,12 @@ def scale(name: str) -> Scale:
     raise unknown("scale", name, SCALES)
 
 
-def _room(study: Study, name: str) -> Any:
-    try:
-        return importlib.import_module(f"{study.package}.{name}")
-    except ModuleNotFoundError as missing:
-        raise BadInput(f"study '{study.id}' has no {name} yet ({missing}).") from missing
+def by_scale(scale: Scale, smoke: Value, quick: Value, paper: Value) -> Value:
+    """The one of three that belongs to a scale."""
+    return {"smoke": smoke, "quick": quick, "paper": paper}[scale]
+
+
+def _stderr() -> Any:
+    import sys
+
+    return sys.stderr

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 
 from lemmata.errors import BadInput, require
-from lemmata.trial import Trial, fitted, identity, put, put_all
+from lemmata.trial import Trial, fields, fitted, identity, put, put_all
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,13 @@ class Axis:
 
     def apply(self, trial: Any, value: Any) -> Any:
         return put(trial, self.place, value) if isinstance(self.place, str) else self.place(trial, value)
+
+    def moved(self, template: Any) -> set[str]:
+        """The fields that the axis decides, whatever the template says."""
+        if isinstance(self.place, str):
+            return {self.place}
+        seen = [fields(template)] + [fields(self.apply(template, value)) for value in self.values]
+        return {path for path in seen[0] if any(one.get(path) != seen[0][path] for one in seen[1:])}
 
 
 def axis(path: str, values: Iterable[Any], name: str | None = None) -> Axis:
@@ -103,6 +110,13 @@ class Sweep:
         A swept field takes one value or a comma-separated list ('2,4,8').
         """
         swept = {name: a for a in self.axes for name in (a.name, a.place) if isinstance(name, str)}
+        for path in changes:
+            mover = next((a for a in self.axes if path not in swept and path in a.moved(self.template)), None)
+            require(
+                mover is None,
+                f"'{path}' is moved by the axis '{mover.name if mover else ''}' of this sweep; set that axis instead, "
+                f"for example {mover.name if mover else ''}={mover.values[0] if mover else ''}.",
+            )
         template = put_all(self.template, {path: v for path, v in changes.items() if path not in swept})
         given = {swept[path].name: value for path, value in changes.items() if path in swept}
         axes = [_relabelled(a, template, given[a.name]) if a.name in given else a for a in self.axes]

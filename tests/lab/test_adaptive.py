@@ -5,10 +5,12 @@ import pytest
 import xarray as xr
 
 from benchmarks.judge import CONSTANT, EXPONENT, phase_diagram
-from lemmata.lab.adaptive import coarse, refine, search, subset
+from lemmata.lab.adaptive import Plan, coarse, refine, search, subset
+from lemmata.lab.pool import Pool
 from lemmata.lab.run import carry_out
 from lemmata.lab.store import Store
 from lemmata.measure.boundary import boundary
+from lemmata.results import assemble
 from lemmata.study import Question
 from lemmata.sweep import Sweep, axis
 from tests.toys import Square
@@ -71,13 +73,34 @@ def test_an_interrupted_adaptive_run_resumes_without_repeating_a_cell(tmp_path):
     store, ran = Store(tmp_path / "store"), []
 
     def run(chosen: Sweep) -> xr.Dataset:
-        results = carry_out(chosen, store, {}, progress=ran.append)
+        def told(done: int, total: int) -> None:
+            ran.append(done)
+
+        with Pool(0) as pool:
+            results = assemble(chosen, carry_out(chosen, store, {}, pool, told))
         return results.assign_coords(row=("deadly", [1.0]))
 
     first = refine(grid, question, run, width=0.1, budget=12, batch=4)
-    spent = sum(ran)
+    spent = len(ran)
     second = refine(grid, question, run, width=0.1, budget=12, batch=4)
-    assert first.trainings == second.trainings == spent == sum(ran) == 12
+    assert first.trainings == second.trainings == len(store.entries()) == 12
+    assert len(ran) == spent
+
+
+def test_seeds_of_a_later_draw_are_counted_from_their_first():
+    later = SWEEP.with_seeds((300_000,))
+    chosen = subset(later, np.array([2, 0, 1, 0]))
+    assert [(c.place["value"], c.seed) for c in chosen.cells] == [(1.0, 300_000), (1.0, 300_001), (4.0, 300_000)]
+
+
+def test_the_interval_is_widened_by_the_doubt_about_the_steepness():
+    runs = phase_diagram(np.random.default_rng(1), 60, 6.0, CONSTANT)
+    counts, law = search((10, 10), observer(runs), QUESTION, width=1e-6, budget=100)
+    seen = observer(runs)(counts)
+    plain = boundary(seen, "signal", "size").exponent
+    doubt = Plan.of(seen, QUESTION).doubt
+    assert doubt > 1.01
+    np.testing.assert_allclose(law.exponent.high - law.exponent.low, doubt * (plain.high - plain.low), rtol=1e-6)
 
 
 def test_a_width_that_is_not_positive_is_refused():

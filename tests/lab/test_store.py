@@ -17,10 +17,9 @@ import zarr
 from lemmata.errors import BadInput
 from lemmata.lab import segment as seg
 from lemmata.lab import store as store_module
-from lemmata.lab.outcome import FAILED, STATUS, Outcome, nothing
+from lemmata.lab.outcome import Outcome, nothing
 from lemmata.lab.store import Store
-
-CONVERGED = STATUS.index("converged")
+from lemmata.status import CONVERGED, FAILED
 
 ROOT = Path(__file__).parents[2]
 

@@ -2,19 +2,23 @@
 
 import numpy as np
 import pytest
-import xarray as xr
 
 from benchmarks.judge import WORLDS, false_discoveries, named_growth, put_on_trial
-from lemmata.measure.boundary import boundary
-from lemmata.measure.compare import Condition, Verdict, chance, decide, more_seeds, together
+from lemmata.measure.compare import (
+    Condition,
+    ConditionCount,
+    Verdict,
+    chance,
+    decide,
+    more_seeds,
+    together,
+)
 from lemmata.measure.estimate import Estimate
-from lemmata.measure.simple import mean
-from lemmata.study import Claim
 
 INSIDE = (0.4, 0.6)
 
 
-def verdict(value: float, half: float, *conditions: Condition) -> Verdict:
+def verdict(value: float, half: float, *conditions: ConditionCount) -> Verdict:
     estimate = Estimate(value, value - half, value + half)
     return Verdict("id", "statement", decide(estimate, INSIDE), "0.5", estimate, INSIDE, conditions, seeds=5)
 
@@ -66,30 +70,21 @@ def test_a_narrow_escape_among_many_open_claims_is_withdrawn_and_says_so():
 
 
 def test_conditions_stand_beside_the_verdict_with_their_margins():
-    missed, open_ = Condition("(2)", False, 1 / 40), Condition("(7)", None, 0.5)
+    missed, open_ = ConditionCount("(2)", 0, 4, 1 / 40, False), ConditionCount("(7)", 3, 4, 0.5, None)
     assert verdict(0.5, 0.05, missed).sentence == "holds, although condition (2) is violated by a factor 40"
     assert verdict(0.9, 0.05, open_).sentence == (
-        "fails, but condition (7) (its hidden constant set to 1) is violated by a factor 2"
+        "fails, but condition (7) (its hidden constant set to 1) is violated by a factor 2 in 1 of 4 cells"
     )
-    assert verdict(0.5, 0.05, Condition("(1)", True, 3.0)).sentence == "holds"
+    assert verdict(0.5, 0.05, ConditionCount("(1)", 4, 4, 3.0, True)).sentence == "holds"
 
 
-@pytest.mark.parametrize(
-    ("measure", "reason"),
-    [
-        (lambda r: boundary(r.success, "snr", "samples").exponent, "no axis 'snr'"),
-        (lambda r: mean(r.test_loss), "test_loss"),
-        (lambda r: mean(r["test_loss"]), "test_loss"),
-        (lambda r: mean(r.success.sel(samples=3)), "samples"),
-        (lambda r: mean(r.success.mean("head")), "head"),
-    ],
-)
-def test_a_claim_on_results_that_lack_something_is_inconclusive_with_the_reason(measure, reason):
-    results = xr.Dataset({"success": (("samples", "seed"), np.eye(2))}, {"samples": [1, 2]})
-    judged = Claim("c", "fig1", "Theorem 1", "1", (0.9, 1.1), "stated", measure).judge("statement", results)
-    assert judged.verdict == "inconclusive"
-    assert reason in judged.note
-    assert judged.seeds == 2
+def test_conditions_are_counted_by_name_with_their_worst_margin():
+    first = [Condition("(1)", True, 3.0), Condition("(2)", None, 2.0)]
+    second = [Condition("(1)", False, 0.5), Condition("(2)", None, 0.1)]
+    assert ConditionCount.of([first, second]) == (
+        ConditionCount("(1)", 1, 2, 0.5, False),
+        ConditionCount("(2)", 1, 2, 0.1, None),
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Attention maps: logits beside the mask they should show, as a mosaic over the grid, and growing over training."""
+"""Attention maps: logits beside the mask they should show, as a mosaic over the grid, and growing over training; and
+attention over a sequence of tokens as blocks."""
 
 from collections.abc import Sequence
 
@@ -7,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.image import AxesImage
 
-GROUPS = ListedColormap(
-    ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#666666"], "groups"
-)
+from lemmata.draw.palette import BLUE, GREEN, NOTHING, ORANGE, PURPLE, RED, SKY, YELLOW
+
+GROUPS = ListedColormap([BLUE, ORANGE, GREEN, PURPLE, SKY, RED, YELLOW, "#666666"], "groups")
 
 
 def in_set_order(logits: np.ndarray, group_of: np.ndarray) -> np.ndarray:
@@ -28,26 +29,22 @@ def heat_map(
     axes: Axes, logits: np.ndarray, group_of: np.ndarray, limits: tuple[float, float] | None = None
 ) -> AxesImage:
     """Off-diagonal logits in the order of the sets."""
-    low, high = limits or logit_range(logits)
-    image = axes.imshow(
-        in_set_order(logits, group_of), cmap="viridis", vmin=low, vmax=high, interpolation="nearest"
-    )
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.set_facecolor("#dddddd")
-    return image
+    return _in_order(axes, logits, group_of, "viridis", limits or logit_range(logits))
 
 
 def true_mask(axes: Axes, group_of: np.ndarray) -> AxesImage:
     """Which pairs share a group, in the same order: what the heat map should look like."""
     sharing = (np.asarray(group_of)[:, None] == np.asarray(group_of)[None, :]).astype(float)
-    image = axes.imshow(
-        in_set_order(sharing, group_of), cmap="Greys", vmin=0, vmax=1.4, interpolation="nearest"
-    )
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.set_facecolor("#dddddd")
-    return image
+    return _in_order(axes, sharing, group_of, "Greys", (0, 1.4))
+
+
+def _in_order(
+    axes: Axes, values: np.ndarray, group_of: np.ndarray, cmap: str, limits: tuple[float, float]
+) -> AxesImage:
+    low, high = limits
+    arranged = in_set_order(values, group_of)
+    axes.set(xticks=[], yticks=[], facecolor=NOTHING)
+    return axes.imshow(arranged, cmap=cmap, vmin=low, vmax=high, interpolation="nearest")
 
 
 def mosaic(
@@ -100,8 +97,37 @@ def partition(
     axes.grid(color="white", linewidth=2)
 
 
+def over_tokens(
+    axes: Axes,
+    weights: np.ndarray,
+    group_of: Sequence[int],
+    rows: Sequence[str],
+    groups: Sequence[str] = (),
+    text: Sequence[str] | None = None,
+) -> None:
+    """Attention over a sequence of tokens: a row for each query (or step), a block for each token, as wide as its weight and
+    in the colour of its group; what is written in a block stands where it fits.
+
+    `weights` has the rows as first dimension and the tokens as second; `groups` names the groups for the key.
+    """
+    kinds = np.asarray(group_of, int)
+    for place, row in enumerate(np.nan_to_num(np.asarray(weights, float))):
+        starts = np.concatenate([[0.0], np.cumsum(row)[:-1]])
+        shades = [GROUPS(kind % GROUPS.N) for kind in kinds]
+        axes.barh(np.full(len(row), place), row, 0.8, starts, color=shades, edgecolor="white", linewidth=0.6)
+        for token, label in enumerate(text or ()):
+            if row[token] > 0.012 * (len(label) + 1):
+                middle = starts[token] + row[token] / 2
+                axes.text(middle, place, label, ha="center", va="center", fontsize=7, color="white")
+    for kind, name in enumerate(groups):
+        axes.bar(0, 0, color=GROUPS(kind % GROUPS.N), label=name)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set(xlim=(0, 1), ylim=(len(rows) - 0.5, -0.5))
+
+
 def logit_range(logits: np.ndarray) -> tuple[float, float]:
     """Smallest and largest off-diagonal logit: the frozen diagonal would hide everything else."""
     off = np.asarray(logits, float)[~np.eye(len(logits), dtype=bool)]
-    low, high = float(off.min()), float(off.max())
+    known = off[np.isfinite(off)] if np.isfinite(off).any() else np.zeros(1)
+    low, high = float(known.min()), float(known.max())
     return (low, high) if high > low else (low - 0.5, high + 0.5)

@@ -8,7 +8,7 @@ choosing them does not bias it. Cells have an identity, so that a run that was i
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -17,8 +17,10 @@ from lemmata.errors import require
 from lemmata.measure.binomial import Counts
 from lemmata.measure.boundary import Boundary, boundary
 from lemmata.measure.estimate import Estimate
-from lemmata.study import Question
 from lemmata.sweep import Sweep
+
+if TYPE_CHECKING:
+    from lemmata.study import Question
 
 COARSE = 4
 """How many values of each axis the first round runs."""
@@ -45,7 +47,7 @@ class Refined:
 
 def refine(
     sweep: Sweep,
-    question: Question,
+    question: "Question",
     run: Callable[[Sweep], xr.Dataset],
     width: float,
     budget: int,
@@ -71,7 +73,7 @@ def refine(
 def search(
     shape: tuple[int, ...],
     observe: Callable[[np.ndarray], xr.DataArray],
-    question: Question,
+    question: "Question",
     width: float,
     budget: int,
     batch: int = 8,
@@ -98,12 +100,13 @@ def subset(sweep: Sweep, counts: np.ndarray) -> Sweep:
     """The sweep with the first `counts[point]` seeds at each grid point, and nothing at points without."""
     index = [{value: i for i, value in enumerate(a.values)} for a in sweep.axes]
     names = [a.name for a in sweep.axes]
+    first = sweep.seeds[0]
 
     def keep(place: Mapping[str, Any]) -> bool:
         at = tuple(where[place[name]] for name, where in zip(names, index, strict=True))
-        return sweep.keep(place) and place["seed"] < counts[at]
+        return sweep.keep(place) and bool(place["seed"] - first < counts[at])
 
-    return replace(sweep, seeds=tuple(range(int(counts.max()))), keep=keep)
+    return replace(sweep, seeds=tuple(range(first, first + int(counts.max()))), keep=keep)
 
 
 def coarse(shape: tuple[int, ...]) -> np.ndarray:
@@ -129,7 +132,7 @@ class Plan:
     tilt: float
 
     @staticmethod
-    def of(success: xr.DataArray, question: Question) -> "Plan":
+    def of(success: xr.DataArray, question: "Question") -> "Plan":
         grid = success.isel(seed=0, drop=True)
         y, x = (_logs(grid, name) for name in (question.threshold, question.over))
         runs = np.asarray(success.values, float).reshape(grid.size, -1)

@@ -5,10 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-STATUS = ("running", "converged", "capped", "diverged", "failed")
-"""The words for the numbers of the training loop (`lemmata.loop.STATUS`)."""
-
-FAILED = STATUS.index("failed")
+from lemmata.status import FAILED
 
 
 @dataclass(frozen=True)

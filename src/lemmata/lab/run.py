@@ -1,47 +1,68 @@
-"""Carry a sweep out: plan it in chunks, run them on a pool, keep the records in a store."""
+"""Carry a sweep out: see what is missing, plan it in chunks, run them on a pool, keep the records in a store."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
+from lemmata.errors import require
 from lemmata.lab.plan import plan
-from lemmata.lab.pool import run_here, run_local
-from lemmata.lab.store import Store
-from lemmata.lab.work import Chunk, Outcome, failure, run_chunk
-from lemmata.sweep import Cell, Sweep
-
-Progress = Callable[[int], None]
-
-
-def missing(sweep: Sweep, store: Store) -> list[Cell]:
-    """The cells of a sweep that the store does not have yet; a cell that stands twice in the sweep counts once."""
-    done = store.done()
-    return list({cell.id: cell for cell in sweep.cells if cell.id not in done}.values())
+from lemmata.lab.pool import Pool
+from lemmata.lab.source import digests
+from lemmata.lab.store import Rows, Store
+from lemmata.lab.work import run_chunk
+from lemmata.progress import Progress, bar, silence
+from lemmata.results import assemble
+from lemmata.status import FAILED
+from lemmata.sweep import Sweep
+from lemmata.trial import describe
 
 
-def carry_out(
-    sweep: Sweep,
-    store: Store,
-    manifest: Mapping[str, Any],
-    workers: int = 0,
-    progress: Progress = lambda cells: None,
-) -> xr.Dataset:
-    """Run what is missing of a sweep and return all its results.
+def run(sweep: Sweep, out: Path | str | None = None, workers: int = 0, progress: bool = False) -> xr.Dataset:
+    """Run what is missing of a sweep of one's own and return its results.
 
-    `workers` local processes, or this process when 0. `progress` is told the number of cells of every finished chunk.
+    They are kept in the folder `out`, where the same call finds them again; without one they are only returned.
     """
-    cells = missing(sweep, store)
-    store.create(manifest)
-    for chunk, outcomes in _finished(plan(cells, workers), workers):
-        store.write(outcomes, chunk.width)
-        progress(len(outcomes))
-    return store.load(sweep)
+    with tempfile.TemporaryDirectory() as nowhere, Pool(workers) as pool:
+        with bar("sweep") if progress else silence() as told:
+            store = Store(out or nowhere)
+            rows = carry_out(sweep, store, {"trial": describe(sweep.template)}, pool, told)
+        return assemble(sweep, rows)
 
 
-def _finished(chunks: Sequence[Chunk], workers: int) -> Iterator[tuple[Chunk, list[Outcome]]]:
-    results = run_local(run_chunk, chunks, workers) if workers else run_here(run_chunk, chunks)
-    for chunk, outcomes in results:
-        if isinstance(outcomes, Exception):
-            outcomes = [failure(cell, outcomes) for cell in chunk.cells]
-        yield chunk, outcomes
+def carry_out(sweep: Sweep, store: Store, manifest: Mapping[str, Any], pool: Pool, told: Progress) -> Rows:
+    """Run what is missing of a sweep and return the records of all its cells."""
+    sources = digests(cell.trial for cell in sweep.cells)
+    ids = [cell.id for cell in sweep.cells]
+    missing = set(ids) - store.done(sources)
+    if missing or not _told_before(store, manifest):
+        with store.locked():
+            store.create(manifest)
+            planned = plan(sweep.cells, pool.workers, set(ids) - missing)
+            finished, total = len(set(ids)) - len(planned), len(set(ids))
+            told(finished, total)
+            for chunk, outcomes in pool.run(run_chunk, planned):
+                settled = planned.settle(chunk, outcomes)
+                store.write(settled, chunk.width)
+                finished += len(settled)
+                told(finished, total)
+    rows = store.read(ids, sources)
+    require(bool(np.any(rows.values["status"] != FAILED)), f"every cell failed: {'; '.join(reasons(store))}")
+    return rows
+
+
+def reasons(store: Store) -> list[str]:
+    """Why cells failed, each reason once."""
+    return sorted({entry.reason for entry in store.entries().values() if entry.reason})
+
+
+def _told_before(store: Store, manifest: Mapping[str, Any]) -> bool:
+    """Whether the store was last used for the same order; a finished one on a read-only disk can then still be read."""
+    if not store.exists:
+        return False
+    passing = ("versions", "platform", "started")
+    known = store.manifest
+    return all(known.get(word) == value for word, value in manifest.items() if word not in passing)

@@ -78,7 +78,7 @@ def censored_fit(
     """
     model, best, bottom = _fitted(design, values, side)
     seen, wide = int((side == 0).sum()), design.shape[1]
-    freedom = seen - len(best) + 1
+    freedom = float(seen - len(best) + 1)
     value = float(weights @ best[:wide])
     others = np.linalg.svd(weights[None])[2][1:].T  # directions that leave the combination alone
     along = weights / (weights @ weights)

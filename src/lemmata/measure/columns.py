@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from lemmata.measure.estimate import needs
+from lemmata.status import CAPPED, CONVERGED, DIVERGED
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,21 @@ def above(values: xr.DataArray, level: float) -> xr.DataArray:
     return (values > level).where(values.notnull()).astype(float)
 
 
+def flagged(flags: xr.DataArray, results: xr.Dataset) -> xr.DataArray:
+    """What did or did not happen as 1 and 0, and NaN where nothing was run (or the judge has left the run out)."""
+    return flags.astype(float).where(results["status"].notnull())
+
+
 def capped(results: xr.Dataset) -> xr.DataArray:
     """Which runs of the results stopped at the step cap, so that their times are only lower bounds."""
-    from lemmata.descent import CAPPED
-
     return results["status"] == CAPPED
+
+
+def converged(results: xr.Dataset) -> xr.DataArray:
+    """Which runs met their stop rule."""
+    return results["status"] == CONVERGED
+
+
+def diverged(results: xr.Dataset) -> xr.DataArray:
+    """Which runs lost their numbers to infinity."""
+    return results["status"] == DIVERGED

@@ -1,14 +1,20 @@
-"""From an estimate and a tolerance to a verdict, alone and among the other claims of a study."""
+"""From an estimate and a tolerance to a verdict, alone and among the other claims of a study.
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from math import ceil, inf, isfinite
+Light: listing the studies imports this module, so nothing heavy is imported at its top.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
+from math import ceil, inf, isclose, isfinite
 from typing import Literal
 
 from lemmata.measure.estimate import Estimate
 
 ROUNDING = 1e-12
-Outcome = Literal["holds", "fails", "inconclusive"]
+DRIFTING = 0.05  # the p-value from which a law is said to drift along its grid
+DOUBTED = 0.1  # the p-value from which a drift out of the tolerance is doubt enough to withhold `holds`
+Decision = Literal["holds", "fails", "inconclusive"]
 
 
 @dataclass(frozen=True)
@@ -23,37 +29,144 @@ class Condition:
     holds: bool | None
     margin: float
 
+    @property
+    def met(self) -> bool:
+        """Whether it holds, a hidden constant set to 1."""
+        return self.margin >= 1 if self.holds is None else self.holds
+
 
 @dataclass(frozen=True)
+class ConditionCount:
+    """One condition of a theorem over the cells that a claim's number comes from: in how many it is met, and the worst
+    margin. `holds` is None where the statement leaves its constant open and no cell refutes it outright."""
+
+    name: str
+    met: int
+    cells: int
+    worst_margin: float
+    holds: bool | None
+
+    @property
+    def margin(self) -> float:
+        return self.worst_margin
+
+    @staticmethod
+    def of(cells: Iterable[Iterable[Condition]]) -> "tuple[ConditionCount, ...]":
+        """The conditions of many cells, counted by name in the order of their first appearance."""
+        named: dict[str, list[Condition]] = {}
+        for conditions in cells:
+            for condition in conditions:
+                named.setdefault(condition.name, []).append(condition)
+        return tuple(ConditionCount._counted(name, found) for name, found in named.items())
+
+    @staticmethod
+    def _counted(name: str, found: Sequence[Condition]) -> "ConditionCount":
+        said = [c.holds for c in found]
+        holds = False if False in said else None if None in said else True
+        return ConditionCount(
+            name, sum(c.met for c in found), len(found), min(float(c.margin) for c in found), holds
+        )
+
+
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """What the lab has to say about one claim, and whether the theorem's own conditions were met.
 
-    `seeds` is how many seeds the results hold; `more_seeds` estimates how many more would decide an inconclusive
-    verdict; None where seeds would not, or nobody can tell.
+    `value` is the predicted number where there is one, `rivals` what others predict. `conditions` are counted over the
+    `cells` (grid points) that the number comes from; `inside` says that only cells that meet them all were judged.
+    `left_out` counts runs by status that the claim has no use for. `violations` is the share of runs that break a for-all
+    claim, `looseness` how far a bound lies from what was measured, `seen` the range of the measurement, both in words.
+    `seeds` is how many seeds the results hold; `more_seeds` estimates how many more would decide an inconclusive verdict;
+    None where seeds would not, or nobody can tell. `reading`, `draw` and `looks`: under which reading of the paper, on
+    which draw of the judging seeds, after how many looks at them.
     """
 
     id: str
     statement: str
-    verdict: Outcome
+    verdict: Decision
     predicted: str
     measured: Estimate
     tolerance: tuple[float, float]
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[ConditionCount, ...] = ()
     note: str = ""
     seeds: int = 0
     more_seeds: int | None = None
+    kind: str = "law"
+    value: float | None = None
+    rivals: Mapping[str, float] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    violations: Estimate | None = None
+    looseness: str = ""
+    seen: str = ""
+    cells: int = 0
+    inside: bool = False
+    reading: str = ""
+    draw: int = 0
+    looks: int = 1
+
+    @property
+    def excluded(self) -> tuple[str, ...]:
+        """The predicted numbers, the paper's own and its rivals', that the interval does not hold."""
+        numbers = {} if self.value is None else {_short(self.predicted, self.value): self.value}
+        numbers |= {f"{number:g} ({who})": number for who, number in self.rivals.items()}
+        return tuple(said for said, number in numbers.items() if excludes(self.measured, number))
+
+    @property
+    def clear_of(self) -> tuple[float, float]:
+        """The range that the interval must lie in for `holds`: the tolerance, ending at the nearest rivals' numbers."""
+        return between(self.measured, self.tolerance, self.rivals.values())
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a discovery when decided. Identities and numbers that no draw of seeds would change are not."""
+        return self.kind != "identity" and not self.measured.exact
 
     @property
     def sentence(self) -> str:
-        """The verdict with the conditions that were not met: 'holds, although condition (2) is violated by ...'."""
-        missed = [c for c in self.conditions if c.margin < 1 and c.holds is not True]
+        """The verdict with what is excluded and the conditions that were not met: 'holds, -1/2 excluded, although ...'."""
+        said = ", ".join((self.verdict, *(f"{number} excluded" for number in self.excluded)))
+        missed = [c for c in self.conditions if not c.holds and c.margin < 1]
         if not missed:
-            return self.verdict
+            return said
         link = "although" if self.verdict == "holds" else "but"
-        return f"{self.verdict}, {link} {' and '.join(_violation(c) for c in missed)}"
+        return f"{said}, {link} {' and '.join(_violation(c) for c in missed)}"
+
+    def __repr__(self) -> str:
+        """`boundary-exponent holds: -0.435 [-0.484, -0.393] within [-0.62, -0.38]`, in one line."""
+        return f"{self.id} {self.verdict}: {self.measured} within {self.within}"
+
+    @property
+    def within(self) -> str:
+        """The tolerance in words: what the whole interval must lie in."""
+        low, high = self.tolerance
+        if low == -inf:
+            return f"at most {high:.3g}"
+        return f"at least {low:.3g}" if high == inf else f"[{low:.3g}, {high:.3g}]"
+
+    def _repr_html_(self) -> str:
+        colour = {"holds": "#00694e", "fails": "#b34400", "inconclusive": "#777777"}[self.verdict]
+        rows = {
+            "says": self.statement,
+            "predicted": f"{self.predicted} (holds within {self.within})",
+            "measured": f"{replace(self.measured, note='')!r}"
+            + (f", {self.looseness}" if self.looseness else ""),
+            "seen": self.seen,
+            "violations": "" if self.violations is None else f"{self.violations!r} of the runs",
+            "left out": ", ".join(f"{many} {status}" for status, many in self.left_out.items()),
+            "conditions": "; ".join(f"{c.name}: {c.met} of {c.cells} cells" for c in self.conditions),
+            "reading": self.reading,
+            "note": self.note,
+        }
+        body = "".join(
+            f"<tr><td style='color: #666'>{name}</td><td style='text-align: left'>{escape(text)}</td></tr>"
+            for name, text in rows.items()
+            if text
+        )
+        head = f"<b>{escape(self.id)}</b> <b style='color: {colour}'>{escape(self.sentence)}</b>"
+        return f"<div>{head}<table>{body}</table></div>"
 
 
-def decide(estimate: Estimate, tolerance: tuple[float, float]) -> Outcome:
+def decide(estimate: Estimate, tolerance: tuple[float, float]) -> Decision:
     """`holds` when the interval lies inside the tolerance, `fails` when it lies outside, else `inconclusive`."""
     low, high = tolerance
     if not estimate.exists:
@@ -61,6 +174,41 @@ def decide(estimate: Estimate, tolerance: tuple[float, float]) -> Outcome:
     if estimate.high < low or estimate.low > high:
         return "fails"
     return "holds" if low <= estimate.low and estimate.high <= high else "inconclusive"
+
+
+def between(
+    estimate: Estimate, tolerance: tuple[float, float], rivals: Iterable[float]
+) -> tuple[float, float]:
+    """The tolerance as far as the rivals' numbers on either side of an estimate that lies in it."""
+    low, high = tolerance
+    if not low <= estimate.value <= high:
+        return tolerance
+    for rival in rivals:
+        low, high = (max(low, rival), high) if rival <= estimate.value else (low, min(high, rival))
+    return low, high
+
+
+def excludes(estimate: Estimate, number: float) -> bool:
+    """Whether a number lies outside the interval, by more than rounding."""
+    near = any(isclose(number, end, rel_tol=1e-9, abs_tol=ROUNDING) for end in (estimate.low, estimate.high))
+    return estimate.exists and not near and not estimate.low <= number <= estimate.high
+
+
+def drifts(estimate: Estimate, below: float = DRIFTING) -> bool:
+    """Whether the law is another in the upper part of its grid than in the lower (p-value `below` this)."""
+    drift = estimate.drift
+    if drift is None or not drift.exists or abs(drift.value) < ROUNDING**0.5:
+        return False
+    return chance(drift, (0.0, 0.0)) < below
+
+
+def leaves(estimate: Estimate, tolerance: tuple[float, float]) -> bool:
+    """Whether a law drifts out of the tolerance in a part of its grid, so that it may be a crossover.
+
+    A law called one that is none is worse than one left open: less evidence is asked for than to affirm a drift.
+    """
+    low, high = tolerance
+    return drifts(estimate, DOUBTED) and any(not low <= part.value <= high for part in estimate.parts)
 
 
 def more_seeds(estimate: Estimate, tolerance: tuple[float, float], seeds: int) -> int | None:
@@ -85,17 +233,22 @@ def together(verdicts: Sequence[Verdict], rate: float = 0.05) -> list[Verdict]:
     A decided verdict is a discovery. Each has a p-value: the confidence at which its interval would just touch the end
     of the tolerance that it must stay clear of. Benjamini and Hochberg's rule says how many of the smallest p-values
     may stand; the others become inconclusive, and their note says that they were decided only when taken alone.
-    One claim alone, or all claims decided, changes nothing.
+    One claim alone, or all claims decided, changes nothing. Identities and numbers without an interval are no discoveries:
+    they stand as they are and are not counted.
     """
-    chances = [chance(v.measured, v.tolerance) if v.verdict != "inconclusive" else 1.0 for v in verdicts]
-    count, ordered = len(verdicts), sorted(chances)
+    family = [v for v in verdicts if v.counts]
+    chances = [chance(v.measured, v.clear_of) if v.verdict != "inconclusive" else 1.0 for v in family]
+    count, ordered = len(family), sorted(chances)
     standing = max(
         (k for k in range(1, count + 1) if ordered[k - 1] <= rate * k / count + ROUNDING), default=0
     )
     bar = ordered[standing - 1] if standing else -1.0
-    pairs = zip(verdicts, chances, strict=True)
     needed = rate * (standing + 1) / max(count, 1)  # what one more discovery would have to reach
-    return [v if p <= bar or v.verdict == "inconclusive" else _withdrawn(v, count, needed) for v, p in pairs]
+
+    def stands(v: Verdict) -> bool:
+        return not v.counts or v.verdict == "inconclusive" or chance(v.measured, v.clear_of) <= bar
+
+    return [v if stands(v) else _withdrawn(v, count, needed) for v in verdicts]
 
 
 def chance(estimate: Estimate, tolerance: tuple[float, float]) -> float:
@@ -120,7 +273,7 @@ def _withdrawn(verdict: Verdict, count: int, needed: float) -> Verdict:
 
     estimate = verdict.measured
     ask, have = (-float(stdtrit(estimate.freedom, p / 2)) for p in (needed, 1 - estimate.level))
-    more = (ask / have / _clearance(estimate, verdict.tolerance)) ** 2 - 1
+    more = (ask / have / _clearance(estimate, verdict.clear_of)) ** 2 - 1
     said = f"It {verdict.verdict} when taken alone, but not clearly enough among the {count} claims judged together."
     seeds = max(ceil(verdict.seeds * more), 1)
     return replace(
@@ -143,8 +296,15 @@ def _sides(estimate: Estimate, tolerance: tuple[float, float]) -> list[tuple[flo
     ]
 
 
-def _violation(condition: Condition) -> str:
+def _violation(condition: ConditionCount) -> str:
     factor = f"by a factor {1 / condition.margin:.3g}" if condition.margin > 0 else "entirely"
     name = condition.name if condition.name.startswith("condition") else f"condition {condition.name}"
     hidden = " (its hidden constant set to 1)" if condition.holds is None else ""
-    return f"{name}{hidden} is violated {factor}"
+    missed = condition.cells - condition.met
+    where = "" if missed == condition.cells else f" in {missed} of {condition.cells} cells"
+    return f"{name}{hidden} is violated {factor}{where}"
+
+
+def _short(predicted: str, value: float) -> str:
+    """The predicted number as the paper writes it, where that is a number and not a sentence."""
+    return predicted if predicted and len(predicted) <= 8 else f"{value:g}"

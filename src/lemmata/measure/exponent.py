@@ -1,6 +1,10 @@
-"""Exponents: the slope of a power law in log-log, with an honest interval, censored runs, and a test for a bend."""
+"""Exponents: the slope of a power law in log-log, with an honest interval, censored runs, and a test for a bend.
 
-from dataclasses import dataclass
+A law that is fitted over a range can be a crossover: the exponent is also measured locally, in the lower and the upper
+part of the grid, and the judge looks at both.
+"""
+
+from dataclasses import dataclass, replace
 from math import exp
 
 import numpy as np
@@ -8,7 +12,7 @@ import xarray as xr
 
 from lemmata.measure.columns import columns, logarithm
 from lemmata.measure.compare import chance
-from lemmata.measure.estimate import Estimate, answering, needs
+from lemmata.measure.estimate import Estimate, Unmeasurable, answering, needs
 from lemmata.measure.regression import Runs, coefficient
 
 CLEARLY = 0.01  # the p-value from which a bend is worth a note
@@ -89,6 +93,7 @@ def power_law(
     if hidden.any():
         note = f"{int(hidden.sum())} of {len(y)} runs are censored and count as bounds, not as values."
         slope, constant = slope.noted(note), constant.noted(note)
+    slope = replace(_localised(slope, data, level), seen=spanned(over, runs.by[over]))
     if len(np.unique(x[~hidden])) < 3 or len(x) < 5:
         return PowerLaw(
             slope, constant, Estimate.absent("a bend needs at least three grid values and five runs.")
@@ -96,3 +101,30 @@ def power_law(
     span = float(np.ptp(x))
     curved = np.concatenate([line, ((x - mid) ** 2 / (2 * span))[:, None]], 1)
     return PowerLaw(slope, constant, coefficient(data, curved, np.array([0.0, 0.0, 1.0]), level))
+
+
+def _localised(slope: Estimate, runs: Runs, level: float) -> Estimate:
+    """The exponent with its local ones: of a line that breaks in the middle of the grid, below and above the break."""
+    try:
+        middle = middle_of(runs.place)
+        below, above = np.minimum(runs.place - middle, 0.0), np.maximum(runs.place - middle, 0.0)
+        broken = np.stack([np.ones_like(below), below, above], 1)
+        lower, upper, drift = (
+            coefficient(runs, broken, np.array([0.0, *weights]), level)
+            for weights in ((1, 0), (0, 1), (-1, 1))
+        )
+    except Unmeasurable:  # too few grid values or runs to tell the parts apart
+        return slope
+    return replace(slope, parts=(lower, upper), drift=drift)
+
+
+def middle_of(place: np.ndarray) -> float:
+    """The middle of a grid: its middle value, or halfway between its two middle ones."""
+    grid = np.unique(place)
+    needs(len(grid) > 2, "a law is measured locally on at least three grid values.")
+    return float(grid[(len(grid) - 1) // 2] + grid[len(grid) // 2]) / 2
+
+
+def spanned(over: str, values: np.ndarray) -> str:
+    """The range of an axis in words."""
+    return f"{over} {values.min():.4g} to {values.max():.4g}"

@@ -1,6 +1,7 @@
 """Order-wise statements: the unknown constant is fitted on one part of the grid and the law tested on the rest."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import exp
 
 import numpy as np
@@ -8,6 +9,7 @@ import xarray as xr
 
 from lemmata.measure.columns import columns, logarithm
 from lemmata.measure.estimate import Estimate, answering, needs
+from lemmata.measure.exponent import spanned
 from lemmata.measure.regression import Runs, coefficient
 
 
@@ -40,4 +42,4 @@ def fit_then_test(
     note = (
         f"The constant ({constant:.3g}) was fitted on {over} up to {split:g} and tested on the values above."
     )
-    return miss.map(exp).noted(note)
+    return replace(miss.map(exp).noted(note), seen=spanned(over, x))

@@ -58,6 +58,20 @@ def critical_size(
     return Estimate(exp(centre), _exp(low), _exp(high), int(counts.trials.sum()), level, note)
 
 
+def critical_sizes(
+    success: xr.DataArray, size: str, over: str, target: float = 0.5, level: float = 0.95
+) -> xr.Dataset:
+    """The critical size at every value of the axis `over`: `value`, `low` and `high`, NaN where there is none to be had,
+    and `inside`, whether the interval is bounded on both sides."""
+    (dim,) = success[over].dims
+    found = [
+        critical_size(success.isel({dim: i}), size, target, level=level) for i in range(success.sizes[dim])
+    ]
+    numbers = {name: (dim, [getattr(one, name) for one in found]) for name in ("value", "low", "high")}
+    inside = [one.exists and one.low > 0 and one.high < inf for one in found]
+    return xr.Dataset({**numbers, "inside": (dim, inside)}, {over: success[over]})
+
+
 def _gap(counts: Counts, place: np.ndarray, direction: float) -> tuple[float, float]:
     """The last place with a run of the low kind and the first with one of the high kind; apart when separated."""
     share = counts.successes / counts.trials

@@ -1,16 +1,20 @@
-"""Comparisons within seeds: differences and ratios of arms, gaps between curves, trends, orderings."""
+"""Comparisons within seeds: differences and ratios of arms, gaps between curves, trends, orderings, extreme arms."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from math import exp
 
 import numpy as np
 import xarray as xr
-from scipy.stats import beta, t
+from scipy.stats import beta
 
 from lemmata.measure.columns import logarithm
 from lemmata.measure.estimate import Estimate, answering, needs
-from lemmata.measure.simple import mean, over_seeds
+from lemmata.measure.simple import mean
+
+Measure = Callable[..., Estimate]
+"""`measure(arm, level=...)`: `mean`, `median`, `fraction`."""
 
 
 @answering(Estimate.absent)
@@ -41,9 +45,7 @@ def gap(first: xr.DataArray, second: xr.DataArray, over: str, level: float = 0.9
     needs(over in first.dims and over in second.dims, f"the results have no axis '{over}'.")
     apart = _aligned(first, second, lambda a, b: abs(a - b))
     found = mean(apart.max(over), level)
-    return Estimate(
-        found.value, max(found.low, 0.0), found.high, found.count, level, found.note, found.freedom
-    )
+    return replace(found, low=max(found.low, 0.0))
 
 
 @answering(Estimate.absent)
@@ -65,9 +67,7 @@ def trend(values: xr.DataArray, over: str, level: float = 0.95) -> Estimate:
     needs(len(taus), "no seed has two values to compare.")
     if len(taus) > 1 and np.ptp(taus) > 0:
         found = mean(taus, level)
-        return Estimate(
-            found.value, max(found.low, -1.0), min(found.high, 1.0), found.count, level, "", found.freedom
-        )
+        return replace(found, low=max(found.low, -1.0), high=min(found.high, 1.0))
     pairs = len(taus) * (len(place) // 2)
     agree = (1 + taus[0]) / 2 * pairs
     miss = (1 - level) / 2
@@ -77,25 +77,72 @@ def trend(values: xr.DataArray, over: str, level: float = 0.95) -> Estimate:
     return Estimate(float(taus[0]), float(low), float(high), len(taus), level, note)
 
 
+def arms(values: xr.DataArray, over: str) -> list[xr.DataArray]:
+    """The arms of an array along an axis, in order."""
+    (dim,) = values[over].dims
+    return [values.isel({dim: i}) for i in range(values.sizes[dim])]
+
+
 @answering(Estimate.absent)
-def ordering(arms: Sequence[xr.DataArray], level: float = 0.95) -> Estimate:
+def ordering(arms: Sequence[xr.DataArray], measure: Measure = mean, level: float = 0.95) -> Estimate:
     """The smallest step from one arm to the next in the claimed order (each above the one before), seed by seed.
 
-    Above 0: all arms are in order. The lower end is the lowest of the steps' own lower ends, which needs no correction
-    for their number; the upper end is corrected (Bonferroni).
+    Above 0: all arms are in order.
     """
     needs(len(arms) > 1, "an ordering needs at least two arms.")
-    steps = [over_seeds(_aligned(b, a, lambda x, y: x - y)) for a, b in pairwise(arms)]
-    steps = [s[np.isfinite(s)] for s in steps]
-    needs(all(len(s) > 1 for s in steps), "an ordering needs at least two seeds that ran every arm.")
-    miss = (1 - level) / 2
-    error = [float(s.std(ddof=1) / np.sqrt(len(s))) for s in steps]
-    low = min(s.mean() - t.ppf(1 - miss, len(s) - 1) * e for s, e in zip(steps, error, strict=True))
-    high = min(
-        s.mean() + t.ppf(1 - miss / len(steps), len(s) - 1) * e for s, e in zip(steps, error, strict=True)
-    )
-    seeds = min(len(s) for s in steps)
-    return Estimate(float(min(s.mean() for s in steps)), float(low), float(high), seeds, level, "", seeds - 1)
+    found = smallest([_steps(after, before) for before, after in pairwise(arms)], measure, level)
+    needs(found.exists, "an ordering needs at least two seeds that ran every arm.")
+    return replace(found, note="")
+
+
+@answering(Estimate.absent)
+def lead(
+    one: xr.DataArray, others: Sequence[xr.DataArray], measure: Measure = mean, level: float = 0.95
+) -> Estimate:
+    """By how much `one` exceeds the nearest of the others, seed by seed; above 0 when it exceeds them all."""
+    needs(len(others), "there is nothing to lead.")
+    return smallest([_steps(one, other) for other in others], measure, level)
+
+
+@answering(Estimate.absent)
+def smallest(arms: Sequence[xr.DataArray], measure: Measure = mean, level: float = 0.95) -> Estimate:
+    """The smallest of the arms' numbers. The arm was picked by looking, and the interval counts that.
+
+    The lower end is the lowest of the arms' own lower ends, which needs no correction for their number; the upper end is
+    the lowest of their upper ends, each corrected (Bonferroni).
+    """
+    own, wider = _measured(arms, measure, level)
+    lowest = min(own, key=lambda one: one.value)
+    low, high = min(one.low for one in own), min(one.high for one in wider)
+    return replace(lowest, low=low, high=high, note=_list(own))
+
+
+@answering(Estimate.absent)
+def largest(arms: Sequence[xr.DataArray], measure: Measure = mean, level: float = 0.95) -> Estimate:
+    """The largest of the arms' numbers. See `smallest`."""
+    own, wider = _measured(arms, measure, level)
+    highest = max(own, key=lambda one: one.value)
+    low, high = max(one.low for one in wider), max(one.high for one in own)
+    return replace(highest, low=low, high=high, note=_list(own))
+
+
+def _measured(
+    arms: Sequence[xr.DataArray], measure: Measure, level: float
+) -> tuple[list[Estimate], list[Estimate]]:
+    """Every arm's number, with its own interval and with one that all arms together keep to."""
+    needs(len(arms), "there is no arm to measure.")
+    own = [measure(arm, level=level) for arm in arms]
+    for one in own:
+        needs(one.exists, one.note)
+    return own, [measure(arm, level=1 - (1 - level) / len(arms)) for arm in arms]
+
+
+def _list(found: Sequence[Estimate]) -> str:
+    return f"Over the arms: {', '.join(f'{one.value:.3g}' for one in found)}."
+
+
+def _steps(above: xr.DataArray, under: xr.DataArray) -> xr.DataArray:
+    return _aligned(above, under, lambda a, b: a - b)
 
 
 def _aligned(first: xr.DataArray, second: xr.DataArray, combine) -> xr.DataArray:

@@ -1,30 +1,41 @@
 """One self-contained HTML page from stored results: verdicts first, then every figure with how the paper was read."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
-from lemmata.measure.compare import Verdict
+from lemmata.draw.style import statuses
+from lemmata.measure.compare import ConditionCount, Verdict
 from lemmata.study import Study
 
-STYLE = """
-body { font: 16px/1.5 Georgia, serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222; background: #fff; }
-h1, h2, h3 { font-weight: normal; line-height: 1.2; }
-h2 { border-top: 1px solid #ccc; padding-top: 1.5rem; margin-top: 3rem; }
-table { border-collapse: collapse; width: 100%; font-size: 0.9rem; } td, th { text-align: left; vertical-align: top;
-padding: 0.35rem 0.7rem 0.35rem 0; border-bottom: 1px solid #eee; } th { font-weight: normal; color: #666; }
-img { max-width: 100%; } .holds { color: #00694e; } .fails { color: #b34400; font-weight: bold; }
-.inconclusive { color: #777; } .note { color: #666; font-size: 0.85rem; }
-code { font-size: 0.85em; } nav a { margin-right: 1rem; }
-details { color: #555; font-size: 0.85rem; }
-"""
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from lemmata.study import Figure
+
+STYLE = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
+OUTCOMES = {"holds": "✓", "fails": "✗", "inconclusive": "?"}
+IMAGES = {".png": "image/png", ".svg": "image/svg+xml"}
+
+
+class Ordered(Protocol):
+    """What the report must know of an order."""
+
+    @property
+    def command(self) -> str: ...
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """A figure as the report shows it: its picture, how it was read, how to make it again, and what it decides."""
+    """A figure under one reading, as the report shows it: its picture, how it was read, how to make it again, what it decides.
+
+    `version` names the reading of the paper where there are several; `runs` says how many seeds at which scale there are, and
+    how the runs ended.
+    """
 
     id: str
     title: str
@@ -32,58 +43,215 @@ class Chapter:
     command: str
     picture: Path
     verdicts: Sequence[Verdict]
+    version: str = ""
+    runs: str = ""
+
+
+def chapters(
+    study: Study, shown: "Iterable[tuple[Figure, Ordered, xr.Dataset, Sequence[Verdict], Path]]"
+) -> list[Chapter]:
+    """The chapters of a study: for every figure (and reading) its order, its results, their verdicts, and the picture."""
+    return [
+        Chapter(
+            figure.id,
+            study.figures[figure.id],
+            figure.reading,
+            order.command,
+            picture,
+            verdicts,
+            results.attrs.get("reading", ""),
+            _runs(results),
+        )
+        for figure, order, results, verdicts, picture in shown
+    ]
 
 
 def page(studies: Sequence[tuple[Study, Sequence[Chapter]]]) -> str:
     """The whole page; nothing is loaded from anywhere else."""
-    menu = "".join(f'<a href="#{s.id}">{escape(s.title)}</a>' for s, _ in studies)
-    body = "".join(_study(study, chapters) for study, chapters in studies)
+    body = "".join(_study(study, parts) for study, parts in studies)
     return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Lemmata report</title><style>{STYLE}</style>'
-        f"<h1>What the theorems say, and what the trainings did</h1><nav>{menu}</nav>{body}</html>\n"
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width"><title>Lemmata report</title>'
+        f"<style>{STYLE}</style></head><body>"
+        f"<h1>What the theorems say, and what the trainings did</h1>{_contents(studies)}{body}</body></html>\n"
     )
 
 
-def _study(study: Study, chapters: Sequence[Chapter]) -> str:
-    verdicts = [v for chapter in chapters for v in chapter.verdicts]
-    counts = {o: sum(v.verdict == o for v in verdicts) for o in ("holds", "fails", "inconclusive")}
-    summary = ", ".join(f'<span class="{o}">{n} {o}</span>' for o, n in counts.items())
-    return (
-        f'<h2 id="{study.id}">{escape(study.title)}</h2><p>{escape(study.summary)}</p>'
-        f"<p>{len(verdicts)} claims judged: {summary}.</p>{_table(verdicts)}"
-        + "".join(_chapter(chapter) for chapter in chapters)
-        + f"<details><summary>Citation</summary><pre>{escape(study.citation.strip())}</pre></details>"
+def _runs(results: "xr.Dataset") -> str:
+    seeds, attrs = results.sizes.get("seed", 1), results.attrs
+    said = [f"{seeds} seed{'' if seeds == 1 else 's'}", f"{attrs.get('scale', 'own')} scale"]
+    said.append(f"draw {attrs.get('draw', 0)}")
+    if attrs.get("looks", 1) > 1:
+        said.append(f"{attrs['looks']} looks")
+    ended = ", ".join(f"{count} {name}" for name, count in statuses(results).items())
+    return ", ".join(said) + (f"; runs: {ended}" if ended else "") + "."
+
+
+# Contents --------------------------------------------------------------------------------------------------------------
+
+
+def _contents(studies: Sequence[tuple[Study, Sequence[Chapter]]]) -> str:
+    rows = "".join(
+        f'<tr><td><a href="#{_anchor(s.id)}">{escape(s.title)}</a></td>'
+        f"<td>{_tally(_verdicts(parts))}</td>"
+        f"<td>{_figures(s, parts)}</td></tr>"
+        for s, parts in studies
     )
+    head = "<tr><th>study</th><th>claims</th><th>figures</th></tr>"
+    return f'<nav><h2>Contents</h2><table class="contents">{head}{rows}</table></nav>'
 
 
-def _table(verdicts: Sequence[Verdict]) -> str:
-    head = "<tr><th>claim</th><th>verdict</th><th>predicted</th><th>measured</th></tr>"
-    return f"<table>{head}{''.join(_row(v) for v in verdicts)}</table>"
+def _figures(study: Study, parts: Sequence[Chapter]) -> str:
+    ids = dict.fromkeys(chapter.id for chapter in parts)
+    return ", ".join(f'<a href="#{_anchor(study.id, id)}">{escape(id)}</a>' for id in ids)
 
 
-def _row(v: Verdict) -> str:
-    m = v.measured
-    measured = f"{m.value:.3g} [{m.low:.3g}, {m.high:.3g}]" if m.exists else "none"
-    note = f'<div class="note">{escape(v.note)}</div>' if v.note else ""
-    missed = [c for c in v.conditions if c.holds is False]
-    items = "".join(
-        f"<li>{escape(c.name)}: by a factor {1 / c.margin:.3g}</li>" for c in missed if c.margin > 0
-    )
-    conditions = (
-        f"<details><summary>{len(missed)} conditions violated</summary><ul>{items}</ul></details>"
-        if missed
+def _tally(verdicts: Sequence[Verdict]) -> str:
+    judged = [v for v in verdicts if v.kind != "identity"]
+    counts = {outcome: sum(v.verdict == outcome for v in judged) for outcome in OUTCOMES}
+    said = [_outcome(outcome, f"{count} {outcome}") for outcome, count in counts.items() if count]
+    exact = len(verdicts) - len(judged)
+    said += [f"{exact} identit{'y' if exact == 1 else 'ies'}"] if exact else []
+    return ", ".join(said) or "none"
+
+
+def _outcome(outcome: str, text: str) -> str:
+    return f'<span class="{outcome}">{OUTCOMES[outcome]}&nbsp;{escape(text)}</span>'
+
+
+# A study ---------------------------------------------------------------------------------------------------------------
+
+
+def _study(study: Study, parts: Sequence[Chapter]) -> str:
+    verdicts = _verdicts(parts)
+    judged = [v for v in verdicts if v.kind != "identity"]
+    identities = [v for v in verdicts if v.kind == "identity"]
+    figures = "".join(_figure(study, list(versions)) for _, versions in groupby(parts, lambda c: c.id))
+    apart = (
+        "<h3>Identities</h3><p class='note'>Equalities that hold to rounding or not at all; they do not count among the "
+        f"claims that are judged together.</p>{_table(study, identities)}"
+        if identities
         else ""
     )
     return (
-        f"<tr><td>{escape(v.statement)}{note}{conditions}</td><td class='{v.verdict}'>{v.verdict}</td>"
-        f"<td>{escape(v.predicted)}</td><td>{measured}</td></tr>"
+        f'<section><h2 id="{_anchor(study.id)}">{escape(study.title)}</h2><p>{escape(study.summary)}</p>'
+        f"<h3>Claims</h3><p>{_tally(verdicts)}.</p>{_table(study, judged)}{apart}{figures}"
+        f"<details><summary>Citation</summary><pre>{escape(study.citation.strip())}</pre></details></section>"
     )
 
 
-def _chapter(chapter: Chapter) -> str:
-    picture = base64.b64encode(chapter.picture.read_bytes()).decode()
+def _verdicts(parts: Sequence[Chapter]) -> list[Verdict]:
+    return [verdict for chapter in parts for verdict in chapter.verdicts]
+
+
+def _figure(study: Study, versions: Sequence[Chapter]) -> str:
+    first = versions[0]
+    decided = ", ".join(_outcome(v.verdict, v.id) for v in _verdicts(versions))
+    shown = "".join(_version(one, len(versions) > 1) for one in versions)
     return (
-        f"<h3>{escape(chapter.id)}: {escape(chapter.title)}</h3>"
-        f'<img alt="{escape(chapter.title)}" src="data:image/png;base64,{picture}">'
-        f'<p class="note">{escape(chapter.reading)} <code>{escape(chapter.command)}</code></p>'
+        f'<article><h3 id="{_anchor(study.id, first.id)}">{escape(first.id)}: {escape(first.title)}</h3>{shown}'
+        f'<p class="note">{escape(first.reading)}</p>'
+        + (f'<p class="note">Decides: {decided}.</p>' if decided else "")
+        + "</article>"
     )
+
+
+def _version(chapter: Chapter, several: bool) -> str:
+    kind = IMAGES[chapter.picture.suffix]
+    picture = base64.b64encode(chapter.picture.read_bytes()).decode()
+    name = f"Reading: {chapter.version}. " if several and chapter.version else ""
+    return (
+        f'<figure><img alt="{escape(chapter.title)}" src="data:{kind};base64,{picture}">'
+        f"<figcaption>{escape(name + chapter.runs)} <code>{escape(chapter.command)}</code></figcaption></figure>"
+    )
+
+
+# Verdicts --------------------------------------------------------------------------------------------------------------
+
+
+def _table(study: Study, verdicts: Sequence[Verdict]) -> str:
+    if not verdicts:
+        return ""
+    head = "".join(f"<th>{word}</th>" for word in ("claim", "verdict", "predicted", "measured", "holds if"))
+    claims: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        claims.setdefault(verdict.id, []).append(verdict)
+    body = "".join(_claim(study, readings) for readings in claims.values())
+    return f'<table class="verdicts"><thead><tr>{head}</tr></thead>{body}</table>'
+
+
+def _claim(study: Study, readings: Sequence[Verdict]) -> str:
+    """A claim as one block of the table: a row for each reading, side by side."""
+    first = readings[0]
+    known = {claim.id: claim for claim in study.claims}.get(first.id)
+    source = f"{escape(known.reference)}, " if known else ""
+    figure = f', <a href="#{_anchor(study.id, known.figure)}">{escape(known.figure)}</a>' if known else ""
+    why = f"<details><summary>why so far</summary>{escape(known.reason)}</details>" if known else ""
+    cells = [
+        f'<td rowspan="{len(readings)}">{escape(first.statement)}'
+        f'<div class="note"><b>{escape(first.id)}</b>, {source}{escape(first.kind)}{figure}</div></td>'
+    ]
+    rows = []
+    for place, verdict in enumerate(readings):
+        own = [_judged(verdict), f"<td>{escape(verdict.predicted)}</td>", _measured(verdict)]
+        own.append(f"<td>{escape(verdict.within)}{why if place == 0 else ''}</td>")
+        rows.append(f"<tr>{''.join(cells if place == 0 else [])}{''.join(own)}</tr>")
+    return f"<tbody>{''.join(rows)}</tbody>"
+
+
+def _judged(v: Verdict) -> str:
+    """The outcome, under which reading, on which draw, and what more seeds could do."""
+    said = [f"reading: {v.reading}"] if v.reading else []
+    said += [f"{number} excluded" for number in v.excluded]
+    said.append(f"draw {v.draw}, {v.seeds} seed{'' if v.seeds == 1 else 's'}")
+    said += [f"{v.looks} looks"] if v.looks > 1 else []
+    said += [f"about {v.more_seeds} more seeds would decide"] if v.more_seeds else []
+    return f"<td>{_outcome(v.verdict, v.verdict)}{_notes(said)}</td>"
+
+
+def _measured(v: Verdict) -> str:
+    """The number with its interval and range, what was left out, and the conditions over the cells it comes from."""
+    m = v.measured
+    value = "none" if not m.exists else f"{m.value:.3g}" if m.exact else f"{m.value:.3g} {m.interval}"
+    seen = v.seen or m.seen
+    said = [f"over {seen}"] if seen else []
+    if len(m.parts) == 2:
+        lower, upper = m.parts
+        said.append(
+            f"lower part {lower.value:.3g} {lower.interval}, upper {upper.value:.3g} {upper.interval}"
+        )
+    if v.violations is not None and v.violations.exists:
+        said.append(f"share of runs that violate it {v.violations.value:.3g} {v.violations.interval}")
+    said += [v.looseness] if v.looseness else []
+    lost = ", ".join(f"{count} {status}" for status, count in v.left_out.items() if count)
+    said += [f"runs left out: {lost}"] if lost else []
+    said += [v.note] if v.note else []
+    said += ["only cells that meet all conditions"] if v.inside else []
+    return f"<td>{value}{_notes(said)}{_conditions(v.conditions)}</td>"
+
+
+def _conditions(conditions: Sequence[ConditionCount]) -> str:
+    """How many conditions are met in every cell; those that are not, with the number of cells and the worst margin."""
+    if not conditions:
+        return ""
+    missed = [c for c in conditions if c.met < c.cells]
+    items = "".join(
+        f"<li>{escape(c.name)}: in {c.met} of {c.cells} cell{'' if c.cells == 1 else 's'}, {_margin(c)}</li>"
+        for c in missed
+    )
+    said = f"{len(conditions) - len(missed)} of {len(conditions)} conditions met in all cells"
+    return f'<div class="note">{said}</div>' + (f'<ul class="note">{items}</ul>' if items else "")
+
+
+def _margin(c: ConditionCount) -> str:
+    by = f"missed by a factor {1 / c.worst_margin:.3g} at worst" if 0 < c.worst_margin < 1 else ""
+    by = by or f"worst margin {c.worst_margin:.3g}"
+    return by + (" (its constant set to 1)" if c.holds is None else "")
+
+
+def _notes(said: Iterable[str]) -> str:
+    return "".join(f'<div class="note">{escape(one)}</div>' for one in said)
+
+
+def _anchor(*names: str) -> str:
+    return escape("/".join(names))

@@ -48,6 +48,16 @@ class Data(eqx.Module):
         """P = 2 + N(M-1): the two signals and every noise token of the training set."""
         return 2 + self.samples * (self.tokens - 1)
 
+    @property
+    def snr(self) -> float:
+        """SNR = |mu| / (sigma_p sqrt(d)); note that it uses the weak noise."""
+        return self.signal_norm / (self.weak_noise * self.dim**0.5)
+
+    @property
+    def control(self) -> float:
+        """N SNR^2, the number that decides."""
+        return self.samples * self.snr**2
+
     def noise_std(self, dtype: str) -> Float[Array, " noise_tokens"]:
         """The standard deviation of each noise token of a sample: one strong, the others weak."""
         ratios = jnp.ones(self.tokens - 1, dtype).at[0].set(self.noise_ratio)

@@ -20,12 +20,12 @@ class Network(eqx.Module):
     """Sizes and initialisation.
 
     `torch`: every matrix U(-1/sqrt(fan in), 1/sqrt(fan in)), the trained ones divided by `init_divisor`, the read-out by
-    `readout_divisor` (the paper's experiments). `gaussian`: N(0, std_qk^2) and N(0, std_value^2), the read-out a random
-    direction of norm `readout_norm` (the paper's theory).
+    `readout_divisor` (the paper's experiments, where "the parameters" are divided by 16). `gaussian`: N(0, std_qk^2) and
+    N(0, std_value^2), the read-out a random direction of norm `readout_norm` (the paper's theory).
     """
 
     init_divisor: float = 16.0
-    readout_divisor: float = 1.0
+    readout_divisor: float = 16.0
     std_qk: float = 1e-3
     std_value: float = 1e-3
     readout_norm: float = 1.0
@@ -79,3 +79,32 @@ def look(weights: Weights, tokens: Float[Array, "samples tokens dim"]) -> tuple[
     """The attention logits and scalar values of samples under these weights."""
     queries, keys = tokens @ weights.query, tokens @ weights.key
     return jnp.einsum("nih,njh->nij", queries, keys), tokens @ (weights.value @ weights.readout)
+
+
+class Filters(eqx.Module):
+    """The rival: a two-layer convolutional network with ReLU^q filters and a fixed second layer (Cao et al. 2022).
+
+    f(X) = 1/m sum_r sum_i [relu(w_+r . x_i)^q - relu(w_-r . x_i)^q],   w ~ N(0, std^2)
+    """
+
+    std: float = 0.01
+    power: int = fixed(default=3)
+    filters: int = fixed(default=10)
+
+    def __check_init__(self):
+        require(self.std > 0, f"the initial scale of the filters must be positive, not {self.std}.")
+        require(
+            self.power > 2,
+            f"the theory of the convolutional network needs a power above 2, not {self.power}.",
+        )
+        require(self.filters > 0, f"the network needs at least one filter, not {self.filters}.")
+
+    def draw(self, key: Key, dim: int, dtype: str) -> Float[Array, "2 filters dim"]:
+        return (self.std * jax.random.normal(key, (2, self.filters, dim), dtype)).astype(dtype)
+
+    def output(
+        self, weights: Float[Array, "2 filters dim"], tokens: Float[Array, "samples tokens dim"]
+    ) -> Float[Array, " samples"]:
+        active = jax.nn.relu(jnp.einsum("srd,nid->nsri", weights, tokens)) ** self.power
+        by_class = jnp.mean(jnp.sum(active, axis=3), axis=2)
+        return by_class[:, 0] - by_class[:, 1]

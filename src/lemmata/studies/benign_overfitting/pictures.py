@@ -2,332 +2,276 @@
 
 import numpy as np
 import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm
-from matplotlib.figure import Figure
 
-from lemmata.descent import DIVERGED
-from lemmata.draw.phase import Line, phase_diagram
-from lemmata.draw.style import (
-    BLACK,
-    BLUE,
-    CYCLE,
-    GREEN,
-    ORANGE,
-    RED,
-    canvas,
-    caption,
-    plain_log_ticks,
-    settings,
-)
-from lemmata.measure.compare import Verdict
+from lemmata.draw.curves import BAND, DOTS, MEAN, law, line, lines, one_run, reference, slope
+from lemmata.draw.palette import BLACK, BLUE, GREEN, GREY, ORANGE, RED, colours
+from lemmata.draw.phase import Line, measured_line, phase_diagram
+from lemmata.draw.style import Drawn, canvas, panel, picture, shared_key
 from lemmata.measure.levelset import level_set
+from lemmata.results import over_cells, settings
+from lemmata.status import DIVERGED
 from lemmata.studies.benign_overfitting import theory
 
 CUT = 0.2
 """The paper's cut between small and large test loss."""
 
-LOSER = "#bbbbbb"
+SNR = r"SNR $= |\mu|/(\sigma_p\sqrt{d})$"
+CONTROL = r"$N\,\mathrm{SNR}^2$"
+RELATIVE = r"$N\,\mathrm{SNR}^2 / (2 C_p^2)$"
+STAGES = {"signal_leads": (":", "T1"), "slope_leaves": ("--", "T2"), "steps": ("-", "T3")}
+"""The ends of the stages: the signal leads 3M times, a loss derivative leaves [0.45, 0.55], the loss is reached."""
 
 
-def phase(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
-    """Figure 1: (a) test loss over SNR and N, (b) the same cut at 0.2, with predicted and measured boundaries."""
-    ratio = settings(results)["data.noise_ratio"]
-    figure, (left, right) = canvas(2, sharey=True)
-    by_snr = results.swap_dims(signal_norm="snr")
-    mean = by_snr.test_loss.mean("seed")
-    diverged = (by_snr.status == DIVERGED).any("seed")
-    lines = [
-        Line(
-            rf"paper: $N\,\mathrm{{SNR}}^2 = {theory.PAPER_CONTROL:.0f}$",
-            theory.boundary(theory.PAPER_CONTROL),
-            RED,
-            "--",
-        ),
-        Line(
-            rf"mean field: $N\,\mathrm{{SNR}}^2 = 2C_p^2 = {theory.critical_control(ratio):.0f}$",
-            theory.boundary(theory.critical_control(ratio)),
-            BLACK,
-            ":",
-        ),
+@picture
+def phase(results: xr.Dataset) -> Drawn:
+    """Figure 1: (a) test loss over SNR and N, (b) the same cut at 0.2, with predicted and measured boundaries; (c) as (a)
+    on logarithmic axes, where boundaries are straight."""
+    fields = settings(results)
+    printed, critical = theory.PAPER_CONTROL, theory.critical_control(fields["data.noise_ratio"])
+    figure, (left, right, straight) = canvas(3)
+    results = results.swap_dims(signal_norm="snr")
+    loss, mean = results.test_loss, results.test_loss.mean("seed")
+    diverged = (results.status == DIVERGED).any("seed")
+    boundaries = [
+        Line(f"paper: {CONTROL} = {printed:.0f}", theory.boundary(printed), RED, "--"),
+        Line(f"mean field: {CONTROL} $= 2C_p^2$ = {critical:.0f}", theory.boundary(critical), BLACK, ":"),
+        *measured_line(loss, lambda v, x, y: level_set(v, CUT, x, y), "snr", "samples", "SNR* ∝ $N$"),
     ]
-    law = level_set(by_snr.test_loss, CUT, "snr", "samples")
-    if law.exponent.exists and np.isfinite([law.constant.low, law.constant.high]).all():
-        lines.append(_measured(law.exponent, by_snr))
-    mesh = phase_diagram(left, mean, "snr", "samples", lines, diverged=diverged)
-    figure.colorbar(mesh, ax=left, label="test loss")
     above = (mean > CUT).astype(float).where(mean.notnull())
-    cut = phase_diagram(
-        right, above, "snr", "samples", lines, norm=BoundaryNorm([0, 0.5, 1], 256),
-        cmap="cividis", diverged=diverged,
-    )  # fmt: skip
-    bar = figure.colorbar(cut, ax=right, ticks=[0.25, 0.75])
-    bar.ax.set_yticklabels([f"≤ {CUT}", f"> {CUT}"])
-    left.set(title="(a) test loss", xlabel=r"SNR $= |\mu|/(\sigma_p\sqrt{d})$", ylabel="samples N")
-    right.set(title=f"(b) cut at {CUT}", xlabel=r"SNR $= |\mu|/(\sigma_p\sqrt{d})$")
-    handles, labels = left.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=8)
-    text = f"Test loss after training to loss {settings(results)['descent.target_loss']:g}, mean over"
-    caption(figure, results, text, verdicts)
-    return figure
+    mesh = phase_diagram(left, mean, "snr", "samples", boundaries, diverged=diverged)
+    figure.colorbar(mesh, ax=left, label="test loss")
+    parted = {"norm": BoundaryNorm([0, 0.5, 1], 256), "cmap": "cividis"}
+    mesh = phase_diagram(right, above, "snr", "samples", boundaries, diverged=diverged, **parted)
+    figure.colorbar(mesh, ax=right, ticks=[0.25, 0.75]).set_ticklabels([f"≤ {CUT}", f"> {CUT}"])
+    panel(left, SNR, "samples N", "(a) test loss", keyed=False)
+    panel(right, SNR, "", f"(b) cut at {CUT}", keyed=False)
+    phase_diagram(straight, mean, "snr", "samples", boundaries, True, True, diverged=diverged)
+    panel(straight, SNR, "", "(c) as (a), logarithmic axes", keyed=False)
+    shared_key(figure, left)
+    return figure, f"Test loss after training to loss {fields['descent.target_loss']:g}, mean over seeds."
 
 
-def _measured(exponent, by_snr: xr.Dataset) -> Line:
-    """The measured 0.2-level line with its interval, drawn through the centre of the grid."""
-    centre = float(np.exp(np.log(by_snr.samples.astype(float)).mean()))
-    at_centre = by_snr.assign_coords(size=by_snr.samples / centre).test_loss
-    here = level_set(at_centre, CUT, "snr", "size")
-    slope, place = here.exponent, here.constant
-
-    def curve(n: np.ndarray) -> np.ndarray:
-        return place.value * (n / centre) ** slope.value
-
-    def bound(sign: float):
-        side = place.high if sign > 0 else place.low
-        tilt = (slope.high - slope.low) / 2
-
-        def at(n: np.ndarray) -> np.ndarray:
-            spread = np.hypot(np.log(side / place.value), tilt * np.log(n / centre))
-            return curve(n) * np.exp(sign * spread)
-
-        return at
-
-    label = f"measured: SNR* ∝ $N^{{{slope.value:.2f}}}$ [{slope.low:.2f}, {slope.high:.2f}]"
-    return Line(label, curve, ORANGE, "-", bound(-1), bound(1))
-
-
-def dynamics(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
-    """Figures 3 and 4: values, logits and attention over the iterations, mean and range over the seeds."""
-    figure, axes = canvas(4, width=3.6, height=3.2)
-    kinds = {"signal": (BLUE, r"$\mu$"), "strong": (RED, r"$\xi_2$")}
-
-    def band(ax, curve: xr.DataArray, colour: str, label: str, style: str = "-") -> None:
-        known = curve.isel(step=slice(1, None))
-        ax.plot(known.step, known.mean("seed"), style, color=colour, label=label)
-        ax.fill_between(
-            known.step, known.min("seed"), known.max("seed"), color=colour, alpha=0.2, linewidth=0
-        )
-
-    band(axes[0], results.signal_value_curve, BLUE, r"$y\,\mu^\top W_V w_O$")
-    band(axes[0], results.strong_value_curve, RED, r"$y\,\xi_2^\top W_V w_O$")
-    axes[0].set(title="values", ylabel="value, signed by label")
-    for kind, (colour, name) in kinds.items():
-        band(axes[1], results.logits_curve.sel(query="signal", key=kind), colour, rf"$\mu \to$ {name}")
-        band(
-            axes[1], results.logits_curve.sel(query="strong", key=kind), colour, rf"$\xi_2 \to$ {name}", "--"
-        )
-        band(axes[2], results.attention_curve.sel(query="signal", key=kind), colour, rf"$\mu \to$ {name}")
-        band(
-            axes[2],
-            results.attention_curve.sel(query="strong", key=kind),
-            colour,
-            rf"$\xi_2 \to$ {name}",
-            "--",
-        )
-    axes[1].set(title="attention logits", ylabel="query · key")
-    axes[2].set(title="attention", ylabel="weight", ylim=(-0.03, 1.03))
-    band(axes[3], results.train_loss_curve, BLACK, "training loss")
-    test = results.test_loss
-    axes[3].axhspan(float(test.min()), float(test.max()), color=ORANGE, alpha=0.25, linewidth=0)
-    axes[3].axhline(float(test.mean()), color=ORANGE, label=f"test loss at the end: {float(test.mean()):.2f}")
-    axes[3].set(title="loss", yscale="log", ylabel="logistic loss")
-    for ax in axes:
-        ax.set(xscale="log", xlabel="iteration")
-        ax.legend(fontsize=7)
+@picture
+def dynamics(results: xr.Dataset) -> Drawn:
+    """Figures 3 and 4: values, logits and attention over the iterations."""
+    figure, axes = canvas(4, width=3.6, height=3.4)
+    line(axes[0], results.signal_value_curve, "step", BLUE, r"$y\,\mu^\top W_V w_O$")
+    line(axes[0], results.strong_value_curve, "step", RED, r"$y\,\xi_2^\top W_V w_O$")
+    for ax, curve in ((axes[1], results.logits_curve), (axes[2], results.attention_curve)):
+        for query, style, name in (("signal", "-", r"$\mu$"), ("strong", "--", r"$\xi_2$")):
+            for key, colour, to in (("signal", BLUE, r"$\mu$"), ("strong", RED, r"$\xi_2$")):
+                line(ax, curve.sel(query=query, key=key), "step", colour, rf"{name} $\to$ {to}", style)
+    for name, (style, label) in STAGES.items():
+        at = results[name].where(results[name] > 0)
+        if bool(at.notnull().any()):
+            for ax in axes:
+                reference(ax, x=float(at.median()), label=label, style=style)
+    line(axes[3], results.train_loss_curve, "step", BLACK, "training loss")
+    end = float(results.test_loss.median())
+    reference(axes[3], y=end, label=f"test loss at the end: {end:.2f}", colour=ORANGE, style="-")
+    panel(axes[0], "iteration", "value, signed by label", "values", "x")
+    panel(axes[1], "iteration", r"query $\cdot$ key", "attention logits", "x")
+    panel(axes[2], "iteration", "attention weight", "attention", "x", ylim=(-0.03, 1.03))
+    panel(axes[3], "iteration", "logistic loss", "loss", "xy")
     f = settings(results)
-    text = f"N = {f['data.samples']}, |μ| = {f['data.signal_norm']:g}. Lines: mean, bands: range over"
-    caption(figure, results, text, verdicts)
-    return figure
+    said = f"{BAND} T1 (signal leads 3M times), T2 (loss derivative leaves 1/2), T3 (end): medians, where they happened."
+    return figure, rf"N = {f['data.samples']}, $|\mu|$ = {f['data.signal_norm']:g}. {said}"
 
 
-def times(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+@picture
+def times(results: xr.Dataset) -> Drawn:
     """Steps to each loss level, against the axis and against the level, with the slopes of the theorem."""
     (name,) = [d for d in results.steps.dims if d != "seed"]
-    label, power = {"signal_norm": (r"signal norm $|\mu|$", -2), "samples": ("samples N", 1)}[name]
+    label, power = {"signal_norm": (r"signal norm $|\mu|$", -2), "samples": ("samples N", 1)}[str(name)]
     figure, (left, right) = canvas(2)
-    x = np.asarray(results[name], float)
     reached = results.loss_steps.where(results.loss_steps > 0)
-    for colour, level in zip(CYCLE, results.loss_level.values, strict=False):
-        steps = reached.sel(loss_level=level)
-        left.loglog(x, steps.mean("seed"), "o-", color=colour, label=f"ε = {level:g}", markersize=4)
-        for seed in results.seed:
-            left.plot(x, steps.sel(seed=seed), ".", color=colour, markersize=3, alpha=0.5)
-    last = reached.isel(loss_level=-1).mean("seed")
-    left.loglog(x, float(last[0]) * (x / x[0]) ** power, "--", color=LOSER, label=f"slope {power}")
-    left.set(xlabel=label, ylabel="steps until training loss ≤ ε", title="time against size")
-    eps = np.asarray(results.loss_level, float)
-    for colour, value in zip(CYCLE, x, strict=False):
-        right.loglog(
-            eps, reached.sel({name: value}).mean("seed"), "o-", color=colour, markersize=4, label=f"{value:g}"
-        )
-    right.loglog(eps, float(last[0]) * eps[-1] / eps, "--", color=LOSER, label="slope −1")
-    right.set(xlabel="target loss ε", title="time against target loss")
-    plain_log_ticks(left.xaxis)
-    left.legend(fontsize=7, ncols=2)
-    right.legend(fontsize=7, title=label)
-    caption(figure, results, "Steps to reach a training loss; points are seeds, lines their mean;", verdicts)
-    return figure
+    drawn = lines(left, reached, str(name), "loss_level", "ε = {:g}", style="o-")
+    slope(left, drawn[-1], power, colour=GREY)
+    drawn = lines(right, reached, "loss_level", str(name), "{:g}", style="o-")
+    slope(right, drawn[0], -1, colour=GREY)
+    panel(left, label, "steps until training loss ≤ ε", "time against size", "xy", ticks=results[name])
+    panel(right, "target loss ε", "", "time against target loss", "xy", key_title=label)
+    return figure, f"Steps to reach a training loss. {DOTS}"
 
 
-def winner(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+@picture
+def winner(results: xr.Dataset) -> Drawn:
     """How often the signal wins, and the test loss, over N SNR^2 in units of 2 C_p^2."""
-    critical = theory.critical_control(settings(results)["data.noise_ratio"])
-    figure, (left, right) = canvas(2)
-    for colour, n in zip(CYCLE, results.samples.values, strict=False):
-        part = results.sel(samples=n)
-        ratio = np.asarray(part.control, float) / critical
-        left.semilogx(
-            ratio, part.signal_wins.mean("seed"), "o-", color=colour, label=f"N = {n}", markersize=4
-        )
-        right.semilogx(ratio, part.test_loss.mean("seed"), "o-", color=colour, label=f"N = {n}", markersize=4)
-        for seed in part.seed:
-            right.plot(ratio, part.test_loss.sel(seed=seed), ".", color=colour, markersize=3, alpha=0.5)
-    for ax in (left, right):
-        ax.axvline(1.0, color=BLACK, linestyle=":", label=r"mean field: $N\,\mathrm{SNR}^2 = 2C_p^2$")
-        ax.set(xlabel=r"$N\,\mathrm{SNR}^2 / (2 C_p^2)$")
-        plain_log_ticks(ax.xaxis)
-        ax.legend(fontsize=7)
-    right.axhline(theory.HARMFUL_LOSS_FLOOR_PROOF, color=RED, linestyle="--", linewidth=1)
-    right.text(
-        right.get_xlim()[0] * 1.1,
-        theory.HARMFUL_LOSS_FLOOR_PROOF + 0.01,
-        "floor of Lemma E.6",
-        fontsize=7,
-        color=RED,
-    )
-    left.set(ylabel="fraction of samples that the signal wins", title="winner")
-    right.set(ylabel="test loss", title="generalisation")
     f = settings(results)
-    text = f"Reduced variables drawn in law at d_h = {f['network.key_dim']:.0e}, d = {f['data.dim']:.0e};"
-    caption(figure, results, text, verdicts)
-    return figure
+    critical = theory.critical_control(f["data.noise_ratio"])
+    figure, panels = canvas(2)
+    results = results.assign_coords(relative=results.control / critical)
+    for axes, values in zip(panels, (results.signal_wins, results.test_loss), strict=True):
+        lines(axes, values, "relative", "samples", "N = {:g}", style="o-", centre="mean")
+        reference(axes, x=1.0, label=r"mean field: $2C_p^2$", colour=BLACK)
+    mark_critical(panels[0], results, "samples")
+    floor = theory.HARMFUL_LOSS_FLOOR_PROOF
+    reference(panels[1], y=floor, label="floor of Lemma E.6", colour=RED, style="--")
+    panel(panels[0], RELATIVE, "share of samples that the signal wins", "winner", "x")
+    panel(panels[1], RELATIVE, "test loss", "generalisation", "x")
+    sizes = f"$d_h$ = {f['network.key_dim']:.0e}, $d$ = {f['data.dim']:.0e}"
+    return figure, f"Reduced variables drawn in law at {sizes}. {MEAN}"
 
 
-def stages(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+@picture
+def stages(results: xr.Dataset) -> Drawn:
     """Values and signal attention over accumulated step size, in units of eta |mu|^2 |w_O|^2 t, with the ends of the
     stages of one run."""
     figure, axes = canvas(results.sizes["control"], width=4.2, squeeze=False)
     noise = settings(results)["data.weak_noise"] ** 2 * settings(results)["data.dim"]
     for ax, control in zip(axes[0], results.control.values, strict=True):
-        one = results.sel(control=control).isel(samples=-1, seed=0)
+        one = one_run(results.sel(control=control).isel(samples=-1))
         time = one.time_curve * float(control) / float(one.samples) * noise
-        ax.loglog(time, one.signal_value_curve, color=BLUE, label="value of the signal")
-        ax.loglog(time, np.abs(one.strong_value_curve), color=RED, label="|value of the strong noise|")
-        attention = one.attention_curve.sel(query="signal", key="signal")
-        ax.loglog(time, attention, color=GREEN, label="attention on the signal")
-        seen = time.dropna("step")
-        for name, style, label in (
-            ("signal_leads", ":", "T1"),
-            ("slope_leaves", "--", "T2"),
-            ("steps", "-", "T3"),
+        known = np.isfinite(time.values)
+        at, step = time.values[known], np.asarray(one.time_curve.step, float)[known]
+        for curve, colour, label in (
+            (one.signal_value_curve, BLUE, "value of the signal"),
+            (abs(one.strong_value_curve), RED, "|value of the strong noise|"),
+            (one.attention_curve.sel(query="signal", key="signal"), GREEN, "attention on the signal"),
         ):
-            at = np.interp(float(one[name]), seen.step, seen)
-            ax.axvline(at, color=LOSER, linestyle=style, linewidth=1)
-            ax.text(at, 2e-8, label, fontsize=7, ha="right")
-        ax.set(
-            title=rf"$N\,\mathrm{{SNR}}^2$ = {control:.3g}",
-            xlabel=r"$\eta |\mu|^2 |w_O|^2\, t$",
-            ylim=(1e-8, 100),
-        )
-        ax.legend(fontsize=7, loc="upper left")
-    text = f"One run each, N = {int(results.samples[-1])}; T1: the signal leads 3M times, T2: the loss derivative decays;"
-    caption(figure, results, text, verdicts)
-    return figure
+            ax.plot(at, curve.values[known], color=colour, label=label)
+        for name, (style, label) in STAGES.items():
+            if len(at) and float(one[name]) > 0:
+                reference(ax, x=float(np.interp(float(one[name]), step, at)), label=label, style=style)
+        title, ylim = f"{CONTROL} = {control:.3g}", (1e-8, 100)
+        panel(ax, r"$\eta |\mu|^2 |w_O|^2\, t$", "value, attention", title, "xy", ylim=ylim)
+    said = "T1: the signal leads 3M times, T2: the loss derivative decays, T3: the end."
+    return figure, f"One run each, N = {int(results.samples[-1])}. {said}"
 
 
-def leak(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+@picture
+def leak(results: xr.Dataset) -> Drawn:
     """Attention off the signal at the end, against the key dimension."""
-    figure, ax = canvas(1, width=5.2)
-    dims = np.asarray(results.key_dim, float)
-    for colour, kind in zip((BLUE, RED, GREEN), results["query"].values, strict=True):
-        off = 1 - results.attention.sel(query=kind, key="signal")
-        if bool(off.isnull().all()):
-            continue
-        ax.loglog(dims, off.mean("seed"), "o-", color=colour, label=f"{kind} query", markersize=4)
-        for seed in results.seed:
-            ax.plot(dims, off.sel(seed=seed), ".", color=colour, markersize=3, alpha=0.5)
-    first = float((1 - results.attention.sel(query="signal", key="signal")).mean("seed")[0])
-    ax.loglog(dims, first * (dims / dims[0]) ** -0.5, "--", color=LOSER, label=r"slope $-1/2$ (Eqs 64, 65)")
-    ax.set(xlabel=r"key dimension $d_h$", ylabel="attention off the signal at the end")
-    ax.legend(fontsize=8)
-    caption(figure, results, r"Benign regime, reduced variables drawn in law;", verdicts)
-    return figure
+    figure, axes = canvas(width=5.2)
+    off = 1 - results.attention.sel(key="signal")
+    drawn = lines(axes, off, "key_dim", "query", "{} query", style="o-")
+    slope(axes, drawn[0], -0.5, r"slope $-1/2$ (Eqs 64, 65)", colour=GREY)
+    panel(axes, r"key dimension $d_h$", "attention off the signal at the end", log="xy")
+    return figure, f"Benign regime, reduced variables drawn in law. {DOTS}"
 
 
-def noise_ratio(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+@picture
+def noise_ratio(results: xr.Dataset) -> Drawn:
     """Test loss over C_p and N SNR^2, with the mean-field boundary 2 C_p^2."""
-    figure, ax = canvas(1, width=5.6)
+    figure, axes = canvas(width=5.6, height=4.0)
+    boundary = Line(r"mean field: $2C_p^2$", np.ones_like, BLACK, ":")
+    diverged = (results.status == DIVERGED).any("seed")
     mean = results.test_loss.mean("seed")
     mesh = phase_diagram(
-        ax,
-        mean,
-        "relative_control",
-        "noise_ratio",
-        [Line(r"mean field: $2C_p^2$", np.ones_like, BLACK, ":")],
-        True,
-        True,
+        axes, mean, "relative_control", "noise_ratio", [boundary], True, True, diverged=diverged
     )
-    figure.colorbar(mesh, ax=ax, label="test loss")
-    ax.set(xlabel=r"$N\,\mathrm{SNR}^2 / (2 C_p^2)$", ylabel=r"strong over weak noise $C_p$")
-    plain_log_ticks(ax.xaxis, ax.yaxis)
-    ax.legend(fontsize=8, loc="upper left", facecolor="white", frameon=True)
-    caption(figure, results, f"N = {settings(results)['data.samples']}; mean over", verdicts)
-    return figure
+    figure.colorbar(mesh, ax=axes, label="test loss")
+    panel(axes, RELATIVE, r"strong over weak noise $C_p$")
+    return figure, f"N = {settings(results)['data.samples']}; mean over seeds."
 
 
-def no_strong_token(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+@picture
+def no_strong_token(results: xr.Dataset) -> Drawn:
     """Test loss and attention without a strong noise token."""
     figure, (left, right) = canvas(2)
-    uniform = 1 / settings(results)["data.tokens"]
-    for colour, n in zip(CYCLE, results.samples.values, strict=False):
-        part = results.sel(samples=n)
-        left.semilogx(
-            part.control, part.test_loss.mean("seed"), "o-", color=colour, label=f"N = {n}", markersize=4
-        )
-        signal = part.attention.sel(query="signal", key="signal").mean("seed")
-        strong = part.attention.sel(query="signal", key="strong").mean("seed")
-        right.semilogx(
-            part.control, signal, "o-", color=colour, label=f"on the signal, N = {n}", markersize=4
-        )
-        right.semilogx(
-            part.control, strong, "s--", color=colour, label=f"on noise token 2, N = {n}", markersize=3
-        )
-    left.axvline(2.0, color=BLACK, linestyle=":", label=r"$2C_p^2 = 2$")
-    right.axhline(uniform, color=LOSER, linestyle="--", label="uniform 1/M")
-    left.set(xlabel=r"$N\,\mathrm{SNR}^2$", ylabel="test loss", title="generalisation")
-    right.set(
-        xlabel=r"$N\,\mathrm{SNR}^2$",
-        ylabel="attention of the signal query",
-        title="attention",
-        ylim=(0, 1.03),
-    )
-    for ax in (left, right):
-        ax.legend(fontsize=7)
-    caption(figure, results, r"$C_p = 1$: no noise token is special. Mean over", verdicts)
-    return figure
+    lines(left, results.test_loss, "control", "samples", "N = {:g}", style="o-")
+    reference(left, x=2.0, label=r"$2C_p^2 = 2$", colour=BLACK)
+    attention = results.attention.sel(query="signal")
+    lines(right, attention.sel(key="signal"), "control", "samples", "on the signal, N = {:g}", style="o-")
+    lines(right, results.noise_share, "control", "samples", "most on one noise token, N = {:g}", style="s--")
+    reference(right, y=1 / settings(results)["data.tokens"], label="uniform 1/M", style="--")
+    panel(left, CONTROL, "test loss", "generalisation", "x")
+    panel(right, CONTROL, "attention of the signal query", "attention", "x", ylim=(0, 1.03))
+    return figure, f"$C_p = 1$: no noise token is special. {DOTS}"
 
 
-def agreement(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+@picture
+def agreement(results: xr.Dataset) -> Drawn:
     """The four simulators' losses on the same draw, and how far each is from the weights' own."""
     figure, (left, right) = canvas(2)
-    one = results.isel(seed=0, orthogonal_noise=0)
-    direct = one.train_loss_curve.sel(simulator="direct")
-    styles = {"direct": ("-", 4.0), "row": ("-", 2.2), "gram": ("--", 1.4), "leading-order": (":", 1.6)}
-    for colour, (name, (style, width)) in zip((LOSER, BLUE, ORANGE, RED), styles.items(), strict=True):
-        curve = one.train_loss_curve.sel(simulator=name)
-        left.loglog(curve.step[1:], curve[1:], style, color=colour, linewidth=width, label=name)
+    loss = results.train_loss_curve
+    direct = loss.sel(simulator="direct", drop=True)
+    looks = {
+        "direct": (GREY, "-", 4.0),
+        "row": (BLUE, "-", 2.2),
+        "gram": (ORANGE, "--", 1.4),
+        "leading-order": (RED, ":", 1.6),
+    }
+    for name, (colour, style, width) in looks.items():
+        one = loss.sel(simulator=name)
+        line(left, one.isel(seed=0, orthogonal_noise=0), "step", colour, name, style, linewidth=width)
         if name != "direct":
-            off = np.abs(
-                results.train_loss_curve.sel(simulator=name)
-                / results.train_loss_curve.sel(simulator="direct")
-                - 1
-            )
-            worst = off.max(("seed", "orthogonal_noise"))
-            right.loglog(worst.step[1:], np.maximum(worst[1:], 1e-17), style, color=colour, label=name)
-    right.axhline(1e-9, color=BLACK, linewidth=0.8, label="1e-9")
-    left.set(xlabel="iteration", ylabel="training loss", title="one draw, four simulators")
-    right.set(xlabel="iteration", ylabel="relative distance from direct", title="worst over all draws")
-    left.set_xlim(1, float(direct.step.max()))
-    for ax in (left, right):
-        ax.legend(fontsize=7)
-    caption(figure, results, "The exact forms agree to rounding; the leading order does not;", verdicts)
-    return figure
+            worst = np.maximum(abs(one / direct - 1).max(("seed", "orthogonal_noise")), 1e-17)
+            law(right, worst.step, worst, name, colour, style)
+    reference(right, y=1e-9, label="1e-9", colour=BLACK, style="-")
+    panel(left, "iteration", "training loss", "one draw, four simulators", "xy")
+    panel(right, "iteration", "relative distance from direct", "worst over all draws", "xy")
+    return figure, "The exact forms agree to rounding; the leading order does not."
+
+
+def mark_critical(axes: Axes, results: xr.Dataset, by: str) -> None:
+    """Where the mean field with attention has the flip, in units of 2 C_p^2, for every arm along `by`."""
+    names = results[by].values.tolist()
+    flips = over_cells(results, lambda trial: theory.critical_ratio_of(theory.setting(trial))).median(
+        "control"
+    )
+    for name, colour in zip(names, colours(names), strict=True):
+        reference(axes, x=float(flips.sel({by: name})), colour=colour, style="--")
+
+
+@picture
+def theorem(results: xr.Dataset) -> Drawn:
+    """Test loss and time against the target loss, inside Condition 4.1."""
+    figure, (left, right) = canvas(2)
+    results = results.isel(fraction=0) if "fraction" in results.dims else results
+    drawn = lines(left, results.test_loss, "target_loss", "control", CONTROL + " = {:g}", style="o-")
+    times = lines(right, results.time, "target_loss", "control", CONTROL + " = {:g}", style="o-")
+    if float(results.test_loss.median()) < CUT:
+        power = theory.fresh_loss_exponent(settings(results)["data.tokens"])
+        slope(left, drawn[0], power, f"slope {power:g} (mean field)", colour=GREY)
+    else:
+        reference(left, y=theory.HARMFUL_LOSS_FLOOR_PROOF, label="floor of Lemma E.6", colour=RED, style="--")
+    slope(right, times[0], -1, colour=GREY)
+    panel(left, "target loss ε", "test loss", "generalisation", "xy")
+    panel(right, "target loss ε", r"$\sum_t \eta_t$ until training loss ≤ ε", "time", "xy")
+    return figure, f"Condition 4.1 met with constants 1, steps a fixed fraction of the time gone by. {DOTS}"
+
+
+@picture
+def feedback(results: xr.Dataset) -> Drawn:
+    """Who wins over N SNR^2, for several scales of the initial queries and keys."""
+    figure, axes = canvas(width=5.6)
+    critical = theory.critical_control(settings(results)["data.noise_ratio"])
+    results = results.assign_coords(relative=results.control / critical)
+    lines(axes, results.signal_wins, "relative", "start_scale", "start × {:g}", style="o-", centre="mean")
+    mark_critical(axes, results, "start_scale")
+    panel(axes, RELATIVE, "share of samples that the signal wins")
+    said = "Dashed: the flip by mean field with attention, $c^*(N, M, H)$."
+    return figure, f"Initial queries and keys in units of Condition (8)'s largest. {said}"
+
+
+@picture
+def arms(results: xr.Dataset) -> Drawn:
+    """Training loss and attention on the winner with parts of the network frozen."""
+    regimes = results.regime.values.tolist()
+    figure, axes = canvas(2 * len(regimes), width=3.6)
+    for i, regime in enumerate(regimes):
+        key = "signal" if regime == "benign" else "strong"
+        one = results.sel(regime=regime)
+        lines(axes[2 * i], one.train_loss_curve, "step", "arm")
+        lines(axes[2 * i + 1], one.attention_curve.sel(query="signal", key=key), "step", "arm")
+        panel(axes[2 * i], "iteration", "training loss", regime, "xy")
+        title = f"{regime}: signal query on the {key}"
+        panel(axes[2 * i + 1], "iteration", "attention", title, "x", ylim=(-0.03, 1.03))
+    return figure, f"Appendix A's settings; frozen parts stay as drawn. {BAND}"
+
+
+@picture
+def rival(results: xr.Dataset) -> Drawn:
+    """Test loss over SNR and N on logarithmic axes, with the slopes of both theories."""
+    figure, axes = canvas(width=5.6, height=4.0)
+    boundaries = [
+        Line(f"{CONTROL} = 2", theory.boundary(2.0), BLACK, ":"),
+        Line(r"$N\,\mathrm{SNR}^3$ = 2", lambda n: (2.0 / np.asarray(n, float)) ** (1 / 3), RED, "--"),
+    ]
+    mesh = phase_diagram(axes, results.test_loss.mean("seed"), "snr", "samples", boundaries, True, True)
+    figure.colorbar(mesh, ax=axes, label="test loss")
+    panel(axes, "SNR", "samples N")
+    return figure, "One signal and one noise token; mean over seeds."

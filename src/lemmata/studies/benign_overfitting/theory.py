@@ -6,12 +6,16 @@ constant of the paper take it as 1 and say "order". All in float64.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import exp, inf, log, sqrt
+from functools import cache
+from math import ceil, exp, floor, inf, isfinite, log, log10, sqrt
+from typing import Any
 
 import numpy as np
+from scipy.integrate import solve_ivp
 from scipy.special import wrightomega
 
 from lemmata.measure.compare import Condition
+from lemmata.study import Prediction
 
 
 @dataclass(frozen=True)
@@ -57,33 +61,70 @@ class Setting:
         """LOG = log(6 N^2 M^2 / delta)."""
         return log(6 * self.samples**2 * self.tokens**2 / self.failure_prob)
 
+    @property
+    def feedback(self) -> float:
+        """H = sigma_h^2 d_h C_p^2 sigma_p^2 d / |w_O|^2: how fast attention answers to the values (the squared norm of a
+        strong-noise query or key at the start, over that of the read-out)."""
+        return self.std_qk**2 * self.key_dim * self.strong_power / self.readout_norm**2
+
+
+def setting(trial: Any) -> Setting:
+    """The theory's setting of a trial.
+
+    With the PyTorch start, standard deviations and the read-out norm are those of its uniform laws.
+    """
+    data, network = trial.data, trial.network
+    torch = network.init == "torch"
+    std = data.dim**-0.5 / network.init_divisor / sqrt(3)
+    return Setting(
+        samples=data.samples,
+        tokens=data.tokens,
+        dim=data.dim,
+        key_dim=network.key_dim,
+        signal_norm=data.signal_norm,
+        weak_noise=data.weak_noise,
+        noise_ratio=data.noise_ratio,
+        learning_rate=trial.descent.learning_rate,
+        readout_norm=1 / sqrt(3) / network.readout_divisor if torch else network.readout_norm,
+        std_qk=std if torch else network.std_qk,
+        std_value=std if torch else network.std_value,
+        target_loss=trial.descent.target_loss,
+    )
+
+
+def clock(trial: Any) -> np.ndarray:
+    """The step sizes added up before each step, from 0 to the cap: the time of gradient flow."""
+    step = np.arange(trial.descent.steps, dtype=float)
+    left = np.clip(1 - step / trial.ramp_steps, 0, 1) if trial.ramp_steps > 0 else 0 * step
+    return np.concatenate([[0.0], np.cumsum(trial.descent.learning_rate * trial.ramp_start**left)])
+
 
 # Conditions ------------------------------------------------------------------------------------------------------------
 
 
-def conditions(s: Setting) -> list[Condition]:
+def conditions(trial: Any) -> list[Condition]:
     """Condition 4.1, item by item. The margin is the ratio of the two sides, hidden constants 1: above 1 is met.
 
     Order-wise items (Omega, O) hold or not only with a constant; they are reported as met when the ratio is above 1.
+    Item (6) is about constant steps, and none that satisfies it comes to an end (sqrt(d_h)/eps steps). Steps that ramp up
+    are held to another rule in its place: each at most a hundredth of the time gone by. Then descent follows gradient flow,
+    as it does under (6), and halving the steps changes nothing (claim `step-schedule`).
     """
+    s = setting(trial)
     least = min(s.signal_norm**-2, 1 / s.noise_power)
     low, high = init_window(s)
     return [
-        _at_least("(1) key dimension d_h >= max(SNR^4, SNR^-4) N^2 / eps^2", s.key_dim, _key_dim_needed(s)),
+        _at_least("(1) key dimension d_h >= max(SNR^4, SNR^-4) N^2 / eps^2", s.key_dim, key_dim_needed(s)),
         _at_least(
             "(2) input dimension d >= N^2 d_h / eps^2", s.dim, s.samples**2 * s.key_dim / s.target_loss**2
         ),
         _at_least("(3) samples N >= polylog(d)", s.samples, log(s.dim)),
         Condition("(4) tokens M = Theta(1)", None, 1.0),
         Condition("(5) read-out norm |w_O| = Theta(1)", None, min(s.readout_norm, 1 / s.readout_norm)),
-        _at_least(
-            "(6) step size eta <= min(|mu|^-2, 1/(sigma_p^2 d)) / sqrt(d_h)",
-            least / sqrt(s.key_dim),
-            s.learning_rate,
-        ),
+        _step_size(trial, least / sqrt(s.key_dim)),
         _at_least(
             "(7) value init sigma_V <= min(|mu|^-1, ...) / (|w_O| d_h^(1/4))",
-            _value_std_allowed(s),
+            value_std_allowed(s),
             s.std_value,
         ),
         _at_least("(8a) query/key init at least m LOG^-2 / sqrt(d_h)", s.std_qk**2, low),
@@ -99,31 +140,49 @@ def init_window(s: Setting) -> tuple[float, float]:
     return middle * s.log_union**-2, middle * s.log_union**-1.5
 
 
-def benign_conditions(s: Setting) -> list[Condition]:
+def benign_conditions(trial: Any) -> list[Condition]:
     """Theorem 4.1: Condition 4.1, N SNR^2 = Omega(1), and what its proof asks literally: N SNR^2 > 60 M^2 C_p^2."""
-    literal = 60 * s.tokens**2 * s.noise_ratio**2
+    s = setting(trial)
     return [
-        *conditions(s),
+        *conditions(trial),
         _at_least("Theorem 4.1: N SNR^2 >= 1", s.control, 1),
-        _at_least("proof of Theorem 4.1: N SNR^2 > 60 M^2 C_p^2", s.control, literal),
+        _at_least("proof of Theorem 4.1: N SNR^2 > 60 M^2 C_p^2", s.control, literal_control(s)),
     ]
 
 
-def harmful_conditions(s: Setting) -> list[Condition]:
+def literal_control(s: Setting) -> float:
+    """60 M^2 C_p^2: the N SNR^2 above which the proof of Theorem 4.1 holds with its constants as printed (Lemma D.5)."""
+    return 60 * s.tokens**2 * s.noise_ratio**2
+
+
+def harmful_conditions(trial: Any) -> list[Condition]:
     """Theorem 4.2: Condition 4.1, 1/(N SNR^2) = Omega(1), and literally (144): N SNR^2 <= 4 and C_p^2 > 24 M."""
+    s = setting(trial)
     return [
-        *conditions(s),
+        *conditions(trial),
         _at_least("Theorem 4.2: N SNR^2 <= 1", 1, s.control),
         _at_least("proof of Theorem 4.2: N SNR^2 <= 4", 4, s.control),
         _at_least("proof of Theorem 4.2: C_p^2 > 24 M", s.noise_ratio**2, 24 * s.tokens),
     ]
 
 
-def _key_dim_needed(s: Setting) -> float:
+def _step_size(trial: Any, allowed: float) -> Condition:
+    if trial.ramp_steps > 0:
+        name = (
+            "(6) step size at most a hundredth of the time gone by (a schedule, in place of a constant step)"
+        )
+        return _at_least(name, 0.01, log(1 / trial.ramp_start) / trial.ramp_steps)
+    name = "(6) step size eta <= min(|mu|^-2, 1/(sigma_p^2 d)) / sqrt(d_h)"
+    return _at_least(name, allowed, trial.descent.learning_rate)
+
+
+def key_dim_needed(s: Setting) -> float:
+    """Condition (1), order: d_h >= max(SNR^4, SNR^-4) N^2 / eps^2."""
     return max(s.snr**4, s.snr**-4) * s.samples**2 / s.target_loss**2
 
 
-def _value_std_allowed(s: Setting) -> float:
+def value_std_allowed(s: Setting) -> float:
+    """Condition (7), order: sigma_V <= min(|mu|^-1, (sigma_p^2 d)^-1/2) / (|w_O| d_h^1/4)."""
     return min(1 / s.signal_norm, s.noise_power**-0.5) / (s.readout_norm * s.key_dim**0.25)
 
 
@@ -156,6 +215,68 @@ def boundary(control: float) -> Callable[[np.ndarray], np.ndarray]:
     array([20., 10.])
     """
     return lambda samples: np.sqrt(control / np.asarray(samples, float))
+
+
+def _race(ratio: float, samples: int, tokens: int, noise_ratio: float, feedback: float) -> float:
+    """The lead of the signal's value over the strong noise's at the end of the mean field with attention.
+
+    With features orthogonal and norms as at the start, and time in units of `eta C_p^2 sigma_p^2 d |w_O|^2 / (2NM)`, each
+    kind of token a (signal, strong, weak) has a value V_a and each pair a logit C_ab:
+
+        dV_a  = 2g r_a sum_l phi_la,                    r = (R0, 1, C_p^-2)
+        dC_ab = 2g H v_ab phi_ab (V_b - sum_c phi_ac V_c),   v_ab = 2 p_a p_b, but N p_a^2 for signal and signal,
+
+    with p = (2 R0/N, 1, C_p^-2) the squared norms over that of the strong noise: a signal row is moved by half of all
+    samples, a noise row by its own alone. Time is scaled by sqrt(H) below, so that only g = sigmoid(-f) still knows H.
+    """
+    kinds = 3 if tokens > 2 else 2
+    many = np.array([1.0, 1.0, tokens - 2.0])[:kinds]
+    drive = np.array([ratio, 1.0, noise_ratio**-2])[:kinds]
+    power = np.array([2 * ratio / samples, 1.0, noise_ratio**-2])[:kinds]
+    speed = 2 * np.outer(power, power)
+    speed[0, 0] = samples * power[0] ** 2
+
+    def flow(_: float, state: np.ndarray) -> np.ndarray:
+        value, logits = state[:kinds], state[kinds:].reshape(kinds, kinds)
+        weight = np.exp(logits - logits.max(axis=1, keepdims=True))
+        weight /= (weight @ many)[:, None]
+        mean = weight @ (many * value)
+        slope = 2 / (1 + exp(min(float(many @ mean) / tokens / sqrt(feedback), 700.0)))
+        centred = weight * (value - mean[:, None])
+        return slope * np.concatenate([drive * (many @ weight), (speed * centred).ravel()])
+
+    end = solve_ivp(flow, (0, 200), np.zeros(kinds + kinds**2), "LSODA", rtol=1e-6, atol=1e-8).y[:, -1]
+    return float(end[0] - end[1])
+
+
+@cache
+def critical_ratio(samples: int, tokens: int, noise_ratio: float, feedback: float = inf) -> float:
+    """c*(N, M): the drive ratio R0 above which the signal wins when attention answers to the values (not in the paper).
+
+    The boundary lies at N SNR^2 = 2 C_p^2 c*. Without feedback (H -> 0: small queries and keys) c* = 1. With it, a noise
+    query moves N/2 times faster towards its own noise than towards the signal, and c* rises with N and M; with two tokens
+    signal and noise are each other's mirror image at R0 = 1, and c* = 1 whatever the feedback.
+
+    >>> round(critical_ratio(10, 3, 75**0.5), 2), round(critical_ratio(10, 3, 75**0.5, 1e-3), 2)
+    (1.22, 1.0)
+    """
+    low, high = 0.9, 1.1
+    given = (samples, tokens, noise_ratio, min(feedback, 1e12))
+    while _race(high, *given) < 0:
+        low, high = high, 1.5 * high
+    while high / low > 1.001:
+        middle = sqrt(low * high)
+        low, high = (low, middle) if _race(middle, *given) > 0 else (middle, high)
+    return sqrt(low * high)
+
+
+def critical_ratio_of(s: Setting) -> float:
+    """c* of a setting, interpolated in log H between quarters of a decade; below 1e-4 and above 1e4 it no longer changes."""
+    place = 4 * log10(min(max(s.feedback, 1e-4), 1e4))
+    low, high = (
+        critical_ratio(s.samples, s.tokens, s.noise_ratio, 10 ** (end(place) / 4)) for end in (floor, ceil)
+    )
+    return low + (high - low) * (place - floor(place))
 
 
 PAPER_CONTROL = 1000.0
@@ -270,9 +391,12 @@ def dimension_for_small_cross_terms(s: Setting) -> float:
     return 16 * s.samples**2 * log(4 * s.samples**2 * s.tokens**2 / s.failure_prob)
 
 
-def initial_value_bound(s: Setting, row_norm: float) -> float:
-    """Lemma C.2 before Condition (7) is used: |x^T W_V w_O| <= 2 sigma_V |w_O| |x| sqrt(log(2NM/delta)); then d_h^-1/4."""
-    return 2 * s.std_value * s.readout_norm * row_norm * sqrt(log(2 * s.samples * s.tokens / s.failure_prob))
+def initial_value_bound(s: Setting, row_norm: float, signal: bool) -> float:
+    """Lemma C.2 before Condition (7) is used: |x^T W_V w_O| <= c sigma_V |w_O| |x| sqrt(log(2NM/delta)), c = 1 for signals
+    and 2 for noise; then d_h^-1/4. (A normal tail of probability delta/NM asks for c = sqrt(2).)"""
+    factor = 1 if signal else 2
+    union = log(2 * s.samples * s.tokens / s.failure_prob)
+    return factor * s.std_value * s.readout_norm * row_norm * sqrt(union)
 
 
 def row_norm_range(s: Setting, power: float) -> tuple[float, float]:
@@ -402,7 +526,7 @@ def linear_value_bounds(s: Setting) -> tuple[float, float]:
 def benign_gap_bound(
     s: Setting, gap_at_start: float, signal_query: bool
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Lemma 5.3, order: `Lambda(t) >= log(e^Lambda(T1) + c (t - T1)(t - T1 + 1))`, logarithmic in t^2.
+    """Lemma 5.3, order: `Lambda(t) >= log(e^Lambda(T1) + c (t - T1)(t - T1 - 1))`, logarithmic in t^2.
 
     c = eta^2 |mu|^2 x |w_O|^2 d_h^1/2 / (N LOG^2), with x = |mu|^2 for signal queries and sigma_p^2 d for noise queries.
     """
@@ -421,7 +545,8 @@ def harmful_gap_bound(
 
 
 def _log_square(start: float, constant: float) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda t: np.log(exp(start) + constant * np.asarray(t, float) * (np.asarray(t, float) + 1))
+    """Of the steps t since T1; the first one is not promised anything: (t - T1)(t - T1 - 1)."""
+    return lambda t: np.log(exp(start) + constant * np.asarray(t, float) * (np.asarray(t, float) - 1))
 
 
 def stage2_logit_bound(s: Setting) -> float:
@@ -481,6 +606,15 @@ def benign_test_loss_bound(s: Setting) -> float:
     return 3 * s.target_loss ** (1 / (2 * s.tokens**2)) + sqrt(s.failure_prob) / s.samples
 
 
+def fresh_loss_exponent(tokens: int) -> float:
+    """The test loss goes as eps to this power, (2M - 1)/M^2 (mean field; not in the paper, which has 1/(2 M^2)).
+
+    On fresh data the signal query attends to the signal and noise queries to all tokens alike, so the margin is
+    (1 + (M - 1)/M)/M of the signal's value, and that is log(1/eps).
+    """
+    return (2 * tokens - 1) / tokens**2
+
+
 HARMFUL_LOSS_FLOOR = 0.1
 """Theorem 4.2: the test loss stays at least 0.1."""
 
@@ -496,6 +630,14 @@ def weight_movement(s: Setting) -> tuple[float, float, float]:
     most = max(s.signal_norm**2, s.noise_power) / (s.signal_norm * sqrt(s.noise_power))
     third = most * s.samples * s.log_union**3 * log(1 / s.target_loss) * s.std_qk / s.target_loss
     return first, second, third
+
+
+def value_movement(s: Setting, benign: bool) -> float:
+    """(134) and (176), order: |W_V w_O| moves by max(|mu|, sigma_p sqrt(d))/(eps |mu|^2), in the harmful regime by
+    N/(eps sigma_p sqrt(d))."""
+    if benign:
+        return max(s.signal_norm, sqrt(s.noise_power)) / (s.target_loss * s.signal_norm**2)
+    return s.samples / (s.target_loss * sqrt(s.noise_power))
 
 
 # Why small things are small, and what follows for practice -----------------------------------------------------------
@@ -521,3 +663,40 @@ def control_after_augmentation(s: Setting, copies: float, noise_inflation: float
 def samples_needed(s: Setting) -> float:
     """How many samples put this signal and noise on the benign side of the mean-field boundary: 2 C_p^2 / SNR^2."""
     return critical_control(s.noise_ratio) / s.snr**2
+
+
+# Predictions for a trial -----------------------------------------------------------------------------------------------
+
+
+def predict(trial: Any) -> tuple[list[Condition], list[Prediction]]:
+    """What the theory says about a trial, without training it."""
+    s = setting(trial)
+    constant = critical_ratio_of(s)
+    benign = drive_ratio(s) > constant
+    rate, stage1, stage2, stage3, leak = (
+        (benign_rate, benign_stage1_end, benign_stage2_end, benign_stage3_end, benign_leak)
+        if benign
+        else (harmful_rate, harmful_stage1_end, harmful_stage2_end, harmful_stage3_end, harmful_leak)
+    )
+    explicit = stage1(s)
+    off_signal, off_noise = leak(s)
+    predictions = [
+        Prediction("N SNR^2", s.control),
+        Prediction("SNR", s.snr),
+        Prediction("critical N SNR^2 (mean field, 2 C_p^2)", critical_control(s.noise_ratio)),
+        Prediction("drive ratio R0 = N SNR^2 / (2 C_p^2)", drive_ratio(s)),
+        Prediction("critical drive ratio with attention feedback", constant),
+        Prediction("regime", "benign" if benign else "harmful"),
+        Prediction("samples needed to generalise (mean field)", samples_needed(s)),
+        Prediction("steps to the target loss (mean field)", convergence_time(rate(s), s.target_loss)),
+        Prediction(
+            "end of stage I, explicit bound (steps)",
+            explicit if isfinite(explicit) else "the lemma does not apply",
+        ),
+        Prediction("end of stage II, order (steps)", stage2(s)),
+        Prediction("end of stage III, order (steps)", stage3(s)),
+        Prediction("attention leak of the signal query, order", off_signal),
+        Prediction("attention leak of noise queries, order", off_noise),
+        Prediction("test loss bound", benign_test_loss_bound(s) if benign else HARMFUL_LOSS_FLOOR_PROOF),
+    ]
+    return benign_conditions(trial) if benign else harmful_conditions(trial), predictions

@@ -1,7 +1,8 @@
 """The three data models: bounded tokens (Assumption 1), a mixture of tokens (DM1), a planted attention teacher (DM2).
 
-Each has `teacher(key)`, what is drawn once a trial, and `sample(key, teacher, count)`. Sample `i` depends on `key` and
-`i` alone, so that a larger set begins with the smaller one. Data are drawn in float64; a trial casts them to its type.
+Each has `teacher(key)`, what is drawn once a trial, `sample(key, teacher, count)`, and `oracle(teacher)`: unit-norm weights of
+one head that solve it, along which targets are looked for. Sample `i` depends on `key` and `i` alone, so that a larger set
+begins with the smaller one. Data are drawn in float64; a trial casts them to its type.
 """
 
 from typing import Literal, NamedTuple
@@ -31,7 +32,7 @@ class Samples(NamedTuple):
 
 
 class Teacher(NamedTuple):
-    """The planted weights of DM2: attention `W*` and decoder `U*`."""
+    """Attention `W*` and decoder `U*` that solve a problem: those planted in DM2, or a data model's `oracle`."""
 
     attention: Float[Array, "dim dim"]
     decoder: Float[Array, "token dim"]
@@ -73,6 +74,11 @@ class BoundedTokens(eqx.Module):
 
     def teacher(self, key: Key) -> None:
         return None
+
+    def oracle(self, teacher: None = None) -> Teacher:
+        """The label's direction in every row of the decoder; no attention is needed."""
+        rows = jnp.tile(jnp.eye(self.dim)[0], (self.tokens, 1))
+        return Teacher(jnp.zeros((self.dim, self.dim)), rows / self.tokens**0.5)
 
     def sample(self, key: Key, teacher: None, count: int) -> Samples:
         def one(key: Key) -> Samples:
@@ -137,6 +143,15 @@ class TokenMixture(eqx.Module):
 
     def teacher(self, key: Key) -> None:
         return None
+
+    def oracle(self, teacher: None = None) -> Teacher:
+        """`W* = mu_+ mu_+^T + mu_- mu_-^T + sum_l nu_l (mu_+ + mu_-)^T` (queries in rows) and `U* = 1_T (mu_+ - mu_-)^T`,
+        both at unit norm (eqs 104, 105)."""
+        frame, both = self.frame, self.frame[0] + self.frame[1]
+        own = jnp.outer(frame[0], frame[0]) + jnp.outer(frame[1], frame[1])
+        attention = own + jnp.outer(frame[2:].sum(axis=0), both)
+        decoder = jnp.tile(frame[0] - frame[1], (self.tokens, 1))
+        return Teacher(attention / jnp.linalg.norm(attention), decoder / jnp.linalg.norm(decoder))
 
     def sample(self, key: Key, teacher: None, count: int) -> Samples:
         frame = self.frame
@@ -231,6 +246,9 @@ class PlantedAttention(eqx.Module):
             jax.random.normal(attention_key, (self.dim, self.dim)),
             jax.random.normal(decoder_key, (self.tokens, self.dim)),
         )
+
+    def oracle(self, teacher: Teacher) -> Teacher:
+        return Teacher(*(weights / jnp.linalg.norm(weights) for weights in teacher))
 
     def sample(self, key: Key, teacher: Teacher, count: int) -> Samples:
         def one(key: Key) -> Samples:

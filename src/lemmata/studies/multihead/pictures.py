@@ -1,459 +1,388 @@
 """How the figures of this study are drawn."""
 
+from collections.abc import Mapping
+from math import log, sqrt
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from lemmata.draw.style import (
-    BLACK,
-    BLUE,
-    CYCLE,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    RED,
-    canvas,
-    caption,
-    plain_log_ticks,
-    settings,
-)
-from lemmata.measure.compare import Verdict
-from lemmata.studies.multihead import theory
-from lemmata.studies.multihead.probes import INEQUALITIES
-from lemmata.studies.multihead.summaries import (
-    attention_limit,
-    good_start_ratios,
-    guaranteed,
-    path_ratios,
-    start_margin_bound,
-)
+from lemmata.draw.curves import BAND, DOTS, law, line, lines, reference, rows, slope
+from lemmata.draw.palette import BLACK, BLUE, CYCLE, GREEN, GREY, ORANGE, PURPLE, RED, colours
+from lemmata.draw.style import Drawn, canvas, log_to_zero, panel, picture, shared_key
+from lemmata.results import over_cells, settings
+from lemmata.studies.multihead.measures import good_start_ratios, path_ratios, start_margin_bound
+from lemmata.studies.multihead.theory import bounds
+from lemmata.studies.multihead.trials.inequalities import INEQUALITIES
 
-GREY = "#888888"
+DELTA = r"distance of the target $\Delta$"
+HEADS = "H = {:g}"
+LOSS = "log10 training loss"
+
+# Figures 2 to 5 --------------------------------------------------------------------------------------------------------
 
 
-def curves(
-    axes: Axes, values: xr.DataArray, over: str, middle: str = "mean", label: str = "H = {:g}", **style: Any
-) -> None:
-    """One curve for every label of `over`: mean or median over the seeds, with the range of the seeds behind it."""
-    for i, name in enumerate(values[over].values):
-        one = values.sel({over: name})
-        centre = one.mean("seed") if middle == "mean" else one.median("seed")
-        steps = np.asarray(one.step, float)
-        colour = CYCLE[i % len(CYCLE)]
-        axes.plot(steps, centre, color=colour, label=label.format(name), **style)
-        axes.fill_between(steps, one.min("seed"), one.max("seed"), color=colour, alpha=0.15, linewidth=0)
-    axes.set_xscale("symlog", linthresh=1)
-    axes.set_xlim(left=0)
-    axes.set_xlabel("steps")
+def _curves(axes: Axes, values: xr.DataArray, label: str, log: str = "", **limits: Any) -> None:
+    """One curve for every number of heads over training, from step 0 on; the key is the figure's."""
+    lines(axes, values, "step", "heads", HEADS)
+    log_to_zero(axes, "x", 1)
+    panel(axes, "steps", label, log=log, keyed=False, **limits)
 
 
-def log10_loss(results: xr.Dataset) -> xr.DataArray:
-    return results["log_train_loss_curve"] / np.log(10)
+def _log10_loss(results: xr.Dataset) -> xr.DataArray:
+    return results["log_train_loss_curve"] / log(10)
 
 
-def fig2(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+@picture
+def fig2(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(3, 2, width=3.6, height=2.9)
-    _mixture_row(axes[0], results, attention_limit(results))
-    curves(axes[1, 0], xr.ufuncs.log10(results["test_loss_curve"]), "heads")
-    axes[1, 0].set_ylabel("log10 test loss")
-    curves(axes[1, 1], results["mean_attention_norm_curve"], "heads")
-    axes[1, 1].set_ylabel("mean norm of W_h")
-    curves(axes[1, 2], results["mean_decoder_norm_curve"], "heads")
-    axes[1, 2].set_ylabel("mean norm of U_h")
-    axes[0, 0].legend()
-    caption(figure, results, "Token mixture, GD with step 1 from zero; mean and range.", verdicts)
-    return figure
+    _mixture_row(axes[0], results)
+    _curves(axes[1, 0], xr.ufuncs.log10(results["test_loss_curve"]), "log10 test loss")
+    _curves(axes[1, 1], results["mean_attention_norm_curve"], "mean norm of $W_h$")
+    _curves(axes[1, 2], results["mean_decoder_norm_curve"], "mean norm of $U_h$")
+    shared_key(figure, axes)
+    return figure, f"Token mixture, GD with step 1 from zero. {BAND}"
 
 
-def fig3(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+@picture
+def fig3(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(3, 2, width=3.6, height=2.9)
-    titles = {"gd": "GD, step 0.1 sqrt(H)", "adam": "Adam, step 0.06"}
+    titles = {"gd": "GD, step $0.1 \\sqrt{H}$", "adam": "Adam, step 0.06"}
     for row, method in zip(axes, results.optimiser.values, strict=True):
-        _mixture_row(row, results.sel(optimiser=method), attention_limit(results))
-        row[0].set_title(titles[str(method)], loc="left")
-    axes[0, 0].legend()
-    caption(figure, results, "Token mixture from zero; mean and range.", verdicts)
-    return figure
+        _mixture_row(row, results.sel(optimiser=method))
+        row[0].set_title(titles[str(method)])
+    shared_key(figure, axes)
+    return figure, f"Token mixture from zero. {BAND}"
 
 
-def _mixture_row(row: Any, results: xr.Dataset, limit: float) -> None:
-    curves(row[0], log10_loss(results), "heads")
-    row[0].set_ylabel("log10 training loss")
-    curves(row[1], results["margin_curve"], "heads")
-    row[1].axhline(limit, color=BLACK, linestyle="--", linewidth=1)
-    row[1].annotate(
-        "saturated attention S sqrt(T/2)", (0.2, limit), (0, 2), textcoords="offset points", fontsize=7
-    )
-    row[1].set_ylim(top=1.15 * limit)
-    row[1].set_ylabel("margin / norm of decoders")
-    curves(row[2], results["relevant_attention_curve"], "heads")
-    row[2].set_ylabel("attention on relevant tokens")
-    row[2].set_ylim(0, 1)
+def _mixture_row(row: Any, results: xr.Dataset) -> None:
+    limit = float(over_cells(results, lambda t: t.data.signal * sqrt(t.data.tokens / 2)).max())
+    _curves(row[0], _log10_loss(results), LOSS)
+    reference(row[1], y=limit, label=r"margin of saturated attention $S\sqrt{T/2}$", colour=BLACK, style="--")
+    _curves(row[1], results["margin_curve"], "margin / norm of decoders", ylim=(None, 1.15 * limit))
+    _curves(row[2], results["relevant_attention_curve"], "attention on relevant tokens", ylim=(0, 1))
 
 
-def fig4(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+PLANTED = {
+    "train_loss": "training loss",
+    "test_loss": "test loss",
+    "attention_alignment": "alignment of $W$ with $W^*$",
+    "decoder_alignment": "alignment of $U$ with $U^*$",
+    "mean_attention_norm": "mean norm of $W_h$",
+    "mean_decoder_norm": "mean norm of $U_h$",
+}
+
+
+@picture
+def fig4(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(3, 2, width=3.6, height=2.9)
-    panels = (
-        ("train_loss", "training loss"),
-        ("test_loss", "test loss"),
-        ("mean_attention_norm", "mean norm of W_h"),
-        ("mean_decoder_norm", "mean norm of U_h"),
-        ("attention_alignment", "alignment of W with W*"),
-        ("decoder_alignment", "alignment of U with U*"),
-    )
-    for panel, (name, label) in zip(axes.ravel(), panels, strict=True):
-        curves(panel, results[f"{name}_curve"], "heads", "median")
-        panel.set_ylabel(label)
-        if "loss" in name:
-            panel.set_yscale("log")
-            plain_log_ticks(panel.yaxis)
-    axes[0, 0].legend()
-    caption(
-        figure,
-        results,
-        f"Planted attention, GD with step sqrt(H) from zero; medians and range. {_stuck(results)}",
-        verdicts,
-    )
-    return figure
+    for axis, (name, label) in zip(axes.T.ravel(), PLANTED.items(), strict=True):
+        _curves(axis, results[f"{name}_curve"], label, log="y" if "loss" in name else "")
+    shared_key(figure, axes)
+    return figure, f"Planted attention, GD with step $\\sqrt{{H}}$ from zero. {BAND} {_stuck(results)}"
 
 
-def fig5(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+@picture
+def fig5(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(3, 2, width=3.6, height=2.9)
-    titles = {"momentum": "momentum 0.9, step sqrt(H)", "adam": "Adam, step 0.06"}
+    titles = {"momentum": "momentum 0.9, step $\\sqrt{H}$", "adam": "Adam, step 0.06"}
+    said = []
     for row, method in zip(axes, results.optimiser.values, strict=True):
         here = results.sel(optimiser=method)
-        for panel, name in zip(row, ("train_loss", "test_loss", "attention_alignment"), strict=True):
-            curves(panel, here[f"{name}_curve"], "heads", "median")
-            panel.set_ylabel(
-                {"train_loss": "training loss", "test_loss": "test loss"}.get(name, "alignment of W with W*")
-            )
-            if "loss" in name:
-                panel.set_yscale("log")
-                plain_log_ticks(panel.yaxis)
-        row[0].set_title(f"{titles[str(method)]}. {_stuck(here)}", loc="left", fontsize=8)
-    axes[0, 0].legend()
-    caption(figure, results, "Planted attention from zero; medians and range.", verdicts)
-    return figure
+        for axis, name in zip(row, ("train_loss", "test_loss", "attention_alignment"), strict=True):
+            _curves(axis, here[f"{name}_curve"], PLANTED[name], log="y" if "loss" in name else "")
+        row[0].set_title(titles[str(method)])
+        said.append(f"{method}: {_stuck(here)}")
+    shared_key(figure, axes)
+    return figure, f"Planted attention from zero. {BAND} {' '.join(said)}"
 
 
 def _stuck(results: xr.Dataset) -> str:
     counts = results.stuck.sum("seed")
-    said = ", ".join(f"{int(counts.sel(heads=h))} (H = {h:g})" for h in results.heads.values)
-    return f"Stuck above 0.3: {said}."
+    return f"Stuck above 0.3: {', '.join(f'{int(counts.sel(heads=h))} (H = {h:g})' for h in results.heads.values)}."
 
 
-def curvature(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+# Theory against runs ---------------------------------------------------------------------------------------------------
+
+
+@picture
+def curvature(results: xr.Dataset) -> Drawn:
     figure, axes = canvas()
-    heads = np.asarray(results.heads, float)
-    values = results.negative_curvature
-    axes.plot(heads, values.transpose("heads", "seed"), "o", color=SKY_DOT, markersize=3)
-    centre = np.exp(np.log(values).mean("seed"))
-    axes.plot(heads, centre, "o-", color=BLUE, label="measured (geometric mean)")
-    axes.plot(heads, float(centre[0]) * (heads / heads[0]) ** -0.5, "--", color=BLACK, label="slope -1/2")
-    axes.plot(heads, results.bound.mean("seed"), color=RED, label="bound beta_3 / sqrt(H)")
-    axes.set(xscale="log", yscale="log", xlabel="heads H", ylabel="-smallest eigenvalue / loss")
-    _ticks_at(axes, heads)
-    axes.legend()
-    caption(figure, results, "Random attention, unit-norm decoders.", verdicts)
-    return figure
+    found = line(axes, results.negative_curvature, "heads", BLUE, "measured", "o-", "geometric")
+    slope(axes, found, -0.5)
+    law(axes, results.heads, results.bound.mean("seed"), r"bound $\beta_3 / \sqrt{H}$", RED)
+    panel(axes, "heads H", "−smallest eigenvalue / loss", log="xy", ticks=found.x)
+    return figure, "Random attention, unit-norm decoders. Line: geometric mean, dots: seeds."
 
 
-SKY_DOT = "#9ecae8"
-
-
-def _ticks_at(axes: Axes, values: np.ndarray) -> None:
-    """Ticks at the grid's own values, written out."""
-    axes.set_xticks(values, [f"{v:g}" for v in values])
-    axes.set_xticks([], minor=True)
-
-
-def hessian_path(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+@picture
+def hessian_path(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(2)
-    heads = np.asarray(results.heads, float)
-    curves(axes[0], -results["smallest_eigenvalue_curve"] / results["train_loss_curve"], "heads")
-    axes[0].set(yscale="log", ylabel="-smallest eigenvalue / loss")
-    axes[0].legend()
-    ratios = path_ratios(results)
-    for name, colour in zip(ratios, (BLUE, RED, GREEN), strict=True):
-        axes[1].plot(heads, ratios[name].max(("seed", "step")), "o-", color=colour, label=name)
-    axes[1].axhline(1, color=BLACK, linestyle="--", linewidth=1)
-    axes[1].set(xscale="log", yscale="log", xlabel="heads H", ylabel="largest measured / bound on the path")
-    _ticks_at(axes[1], heads)
-    axes[1].set_ylim(top=20)
-    axes[1].legend(loc="upper center", ncols=2, fontsize=8)
-    caption(figure, results, "Runs of figure 2; the whole spectrum at every checkpoint.", verdicts)
-    return figure
+    curve = -results["smallest_eigenvalue_curve"] / results["train_loss_curve"]
+    lines(axes[0], curve, "step", "heads", HEADS)
+    log_to_zero(axes[0], "x", 1)
+    panel(axes[0], "steps", "−smallest eigenvalue / loss", log="y")
+    _ratios(axes[1], path_ratios(results), "heads")
+    panel(axes[1], "heads H", "largest measured / bound on the path", log="xy", ticks=results.heads)
+    return figure, f"Runs of figure 2; the whole spectrum at every checkpoint. {BAND}"
 
 
-def looseness(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
-    figure, axes = canvas(1, 1, width=7.5, height=4)
-    for k, (kind, colour) in enumerate(zip(results.kind.values, (BLUE, RED), strict=True)):
-        here = results.ratio.sel(kind=kind)
-        rows = np.arange(len(INEQUALITIES)) + 0.15 * (2 * k - 1)
-        for row, name in zip(rows, range(len(INEQUALITIES)), strict=True):
-            values = here.isel(inequality=name).values.ravel()
-            values = values[values > 1e-12]
-            axes.plot(values, np.full(len(values), row), ".", color=colour, alpha=0.25, markersize=3)
-            if len(values):
-                axes.plot(values.max(), row, "|", color=colour, markersize=10, markeredgewidth=2)
-        axes.plot([], [], "o", color=colour, label=str(kind))
-    axes.axvline(1, color=BLACK, linestyle="--", linewidth=1)
-    axes.set_yticks(range(len(INEQUALITIES)), INEQUALITIES)
-    axes.set(
-        xscale="log",
-        xlabel="measured / bound (at most 1 where the theory is right; bar: largest)",
-        xlim=(1e-6, 3),
+def _ratios(axes: Axes, ratios: Mapping[str, xr.DataArray], over: str) -> None:
+    """The largest ratio of measured to bound over everything but one axis; at most 1 where the theory is right."""
+    for (name, values), colour in zip(ratios.items(), CYCLE, strict=False):
+        largest = values.max([d for d in values.dims if d != over])
+        line(axes, largest, over, colour, name, "o-")
+    reference(axes, y=1, label="bound", colour=BLACK, style="--")
+
+
+@picture
+def looseness(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas(width=7.5, height=5)
+    ratio = results.ratio.assign_coords(inequality=list(INEQUALITIES))
+    for i, (kind, colour) in enumerate(zip(results.kind.values, (BLUE, RED), strict=True)):
+        here = ratio.sel(kind=kind)
+        rows(axes, here.where(here > 1e-12), "inequality", colour, str(kind), 0.15 * (2 * i - 1), np.max)
+    reference(axes, x=1, label="bound", colour=BLACK, style="--")
+    panel(axes, "measured / bound (at most 1 where the theory is right)", log="x", xlim=(1e-6, 3))
+    return figure, "Random weights and data at several sizes and dimensions; bars: the largest, dots: draws."
+
+
+@picture
+def inside_conditions(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas(3, width=3.9, height=3.9)
+    x = results.distance
+    loss = over_cells(results, lambda t: bounds.training_bound(t.target, t.step_size, t.steps))
+    stability = over_cells(
+        results, lambda t: bounds.stability_bound(t.bounds, t.target, t.step_size, t.steps, t.data.samples)
     )
-    axes.invert_yaxis()
-    axes.legend()
-    caption(figure, results, "Random weights and data at several sizes and dimensions.", verdicts)
-    return figure
-
-
-def inside_conditions(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
-    figure, axes = canvas(3, 1, width=3.9)
-    trials = guaranteed(results)
-    distance = np.asarray(results.distance, float)
-    loss_bound = [theory.training_bound(t.target, t.step_size, t.steps) for t in trials]
-    axes[0].plot(distance, results.mean_loss.mean("seed"), "o-", label="mean loss over the run")
-    axes[0].plot(distance, results.target_loss.mean("seed"), "s:", color=GREY, label="loss of the target")
-    axes[0].plot(distance, loss_bound, "x--", color=BLACK, label="bound of Theorem 1")
-    axes[0].axhline(np.log(2), color=GREY, linewidth=0.8)
-    axes[0].set(ylabel="loss (thin line: log 2)")
-    ratio = results.farthest.max("seed") / distance
-    axes[1].plot(distance, ratio, "o-", label="from the start (bound 4)")
-    axes[1].plot(
-        distance, results.farthest_from_target.max("seed") / distance, "s-", label="from the target (bound 3)"
-    )
-    axes[1].axhline(4, color=BLUE, linestyle="--", linewidth=1)
-    axes[1].axhline(3, color=RED, linestyle="--", linewidth=1)
-    axes[1].set(ylabel="largest distance / Delta", ylim=(0, None))
-    stability = [
-        theory.stability_bound(t.bounds, t.target, t.step_size, t.steps, t.data.samples) for t in trials
-    ]
-    gaps = [theory.gap_bound(t.target, t.step_size, t.steps, t.data.samples) for t in trials]
-    axes[2].plot(distance, results.stability.mean("seed"), "o-", color=BLUE, label="leave-one-out distance")
-    axes[2].plot(distance, stability, "x--", color=BLUE, label="its bound (Lemma 11)")
-    axes[2].plot(distance, np.abs(results.gap.mean("seed")), "s-", color=RED, label="|generalisation gap|")
-    axes[2].plot(distance, gaps, "x--", color=RED, label="its bound (Theorem 2)")
-    axes[2].set(yscale="log", ylabel="distance or gap", ylim=(None, 1e4 * max(gaps)))
-    for panel in axes:
-        panel.set_xlabel("distance of the target Delta")
-        panel.legend(fontsize=7)
-    heads = ", ".join(f"{t.heads:.3g}" for t in trials)
-    caption(figure, results, f"Heads {heads}; horizons {', '.join(str(t.steps) for t in trials)}.", verdicts)
-    return figure
-
-
-def two_step_sizes(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
-    figure, axes = canvas(2)
-    for i, heads in enumerate(results.heads.values):
-        here = log10_loss(results).sel(heads=heads).mean("seed")
-        many, one = (here.sel(arm=a) for a in results.arm.values)
-        axes[0].plot(here.step, many, color=CYCLE[i], label=f"H = {heads:g}")
-        axes[0].plot(here.step, one, ".", color=CYCLE[i], markersize=5)
-        apart = abs(many - one)
-        axes[1].plot(here.step, apart.where(apart > 0), "o", color=CYCLE[i], markersize=4)
-    axes[0].plot([], [], "k-", label="many heads")
-    axes[0].plot([], [], "k.", label="one head, two step sizes")
-    axes[0].set(xlabel="steps", ylabel="log10 training loss", ylim=(None, 1.6))
-    axes[0].legend(ncols=2, loc="upper right", fontsize=8)
-    axes[1].axhline(1e-10, color=BLACK, linestyle="--", linewidth=1, label="allowed for rounding")
-    axes[1].set(xlabel="steps", ylabel="difference where there is one", yscale="log", ylim=(1e-17, 1e-9))
-    axes[1].set_xlim(axes[0].get_xlim())
-    axes[1].legend(loc="center right")
-    caption(figure, results, "Token mixture, GD with step 1 from zero.", verdicts)
-    return figure
-
-
-def first_phase(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
-    figure, axes = canvas(2)
-    samples = np.asarray(results.first_samples, float)
-    for name, label, colour in (
-        ("residual", "around zeta/4 (true mean)", BLUE),
-        ("printed_residual", "around zeta/2 (as printed)", RED),
+    gap = over_cells(results, lambda t: bounds.gap_bound(t.target, t.step_size, t.steps, t.data.samples))
+    line(axes[0], results.mean_loss, "distance", BLUE, "mean loss over the run", "o-")
+    line(axes[0], results.target_loss, "distance", GREY, "loss of the target", "s:")
+    law(axes[0], x, loss, "bound of Theorem 1", style="x--")
+    reference(axes[0], y=log(2), label="log 2")
+    for name, colour, style, most, said in (
+        ("farthest", BLUE, "o-", 4, "start"),
+        ("farthest_from_target", RED, "s-", 3, "target"),
     ):
-        axes[0].plot(samples, results[name].transpose("first_samples", "seed"), ".", color=colour, alpha=0.3)
-        axes[0].plot(
-            samples, xr.ufuncs.exp(xr.ufuncs.log(results[name]).mean("seed")), "o-", color=colour, label=label
-        )
-    start = float(xr.ufuncs.exp(xr.ufuncs.log(results.residual).mean("seed"))[0])
-    axes[0].plot(samples, start * (samples / samples[0]) ** -0.5, "--", color=BLACK, label="slope -1/2")
-    axes[0].set(
-        xscale="log", yscale="log", xlabel="samples of the first phase", ylabel="norm of the residual p"
+        line(axes[1], results[name].max("seed") / x, "distance", colour, f"from the {said}", style)
+        reference(axes[1], y=most, label=f"its bound {most}", colour=colour, style="--")
+    line(axes[2], results.stability, "distance", BLUE, "leave-one-out distance", "o-", "mean")
+    law(axes[2], x, stability, "its bound (Lemma 11)", BLUE, "x--")
+    line(axes[2], abs(results.gap.mean("seed")), "distance", RED, "|generalisation gap|", "s-")
+    law(axes[2], x, gap, "its bound (Theorem 2)", RED, "x--")
+    panel(axes[0], DELTA, "loss")
+    panel(axes[1], DELTA, r"largest distance / $\Delta$", ylim=(0, None))
+    panel(axes[2], DELTA, "distance or gap", log="y")
+    heads, horizons = (
+        ", ".join(f"{float(v):.3g}" for v in over_cells(results, number))
+        for number in (lambda t: t.heads, lambda t: t.steps)
     )
+    return figure, f"Heads {heads}; horizons {horizons}. {DOTS}"
+
+
+@picture
+def two_step_sizes(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas(2)
+    curves = _log10_loss(results).mean("seed")
+    for heads, colour in zip(results.heads.values, colours(results.heads.values), strict=True):
+        many, one = (curves.sel(heads=heads, arm=arm) for arm in results.arm.values)
+        axes[0].plot(many.step, many, color=colour, label=f"{HEADS.format(heads)}, many heads")
+        axes[0].plot(one.step, one, ".", color=colour, label="one head, two step sizes")
+        apart = abs(many - one)
+        axes[1].plot(many.step, apart.where(apart > 0), "o", color=colour, label=HEADS.format(heads))
+    reference(axes[1], y=1e-10, label="allowed for rounding", colour=BLACK, style="--")
+    panel(axes[0], "steps", LOSS)
+    limits = {"ylim": (1e-17, 1e-9), "xlim": axes[0].get_xlim()}
+    panel(axes[1], "steps", "difference where there is one", log="y", **limits)
+    return figure, "Token mixture, GD with step 1 from zero; mean over seeds."
+
+
+@picture
+def first_phase(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas(2)
+    over = "first_samples"
+    found = line(axes[0], results.residual, over, BLUE, r"around $\zeta/4$ (true mean)", "o-", "geometric")
+    line(axes[0], results.printed_residual, over, RED, r"around $\zeta/2$ (as printed)", "o-", "geometric")
+    slope(axes[0], found, -0.5)
     for name, label, colour in (
         ("decoder_part", "decoder's share", GREEN),
         ("attention_part", "attention's share", ORANGE),
-        ("margin", "NTK margin of theta*", BLUE),
+        ("margin", r"NTK margin of $\theta^*$", BLUE),
         ("best_margin", "best NTK margin", PURPLE),
     ):
-        axes[1].plot(samples, results[name].mean("seed"), "o-", color=colour, label=label)
-    axes[1].set(
-        xscale="log",
-        xlabel="samples of the first phase",
-        ylabel="smallest margin over 100 samples",
-        ylim=(0, 1.5 * float(results.best_margin.mean("seed").max())),
-    )
-    for panel in axes:
-        panel.legend()
-    caption(figure, results, "Token mixture of the experiments.", verdicts)
-    return figure
+        line(axes[1], results[name], over, colour, label, "o-", "mean")
+    panel(axes[0], "samples of the first phase", "norm of the residual p", log="xy", ticks=found.x)
+    ylabel = "smallest margin over 100 samples"
+    panel(axes[1], "samples of the first phase", ylabel, log="x", ticks=found.x)
+    return figure, "Token mixture of the experiments. Lines: mean over seeds (left: geometric), dots: seeds."
 
 
-def second_phase(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
-    figure, axes = canvas(3, 1, width=3.8, height=3.3)
-    panels = (
-        (log10_loss(results), "log10 training loss"),
-        (results["test_error_curve"], "test error"),
-        (results["relevant_attention_curve"], "attention on relevant tokens"),
-    )
-    for panel, (values, label) in zip(axes, panels, strict=True):
-        curves(panel, values.sel(start="first step"), "heads")
-        for i, heads in enumerate(results.heads.values):
-            centre = values.sel(start="zero", heads=heads).mean("seed")
-            panel.plot(np.asarray(centre.step, float), centre, ":", color=CYCLE[i])
-        panel.set_ylabel(label)
-    axes[0].plot([], [], "k-", label="after the first step")
-    axes[0].plot([], [], "k:", label="from zero")
-    axes[0].legend(fontsize=8)
-    caption(figure, results, "Token mixture, GD with step 1; mean and range.", verdicts)
-    return figure
+@picture
+def second_phase(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas(3, width=3.8, height=3.3)
+    panels = {
+        LOSS: _log10_loss(results),
+        "test error": results["test_error_curve"],
+        "attention on relevant tokens": results["relevant_attention_curve"],
+    }
+    for axis, (label, values) in zip(axes, panels.items(), strict=True):
+        for start, style, said in (("first step", "-", "after the first step"), ("zero", ":", "from zero")):
+            lines(axis, values.sel(start=start), "step", "heads", f"{HEADS}, {said}", style=style)
+        log_to_zero(axis, "x", 1)
+        panel(axis, "steps", label, keyed=False)
+    shared_key(figure, axes)
+    return figure, f"Token mixture, GD with step 1. {BAND}"
 
 
-def good_start(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
-    figure, axes = canvas(3, 1, width=3.9, height=3.6)
-    distance = np.asarray(results.distance, float)
+@picture
+def good_start(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas(3, width=3.9, height=4.2)
     ratios = good_start_ratios(results)
     bound = np.maximum(results.mean_loss, results.last_loss) / ratios["training loss (Theorem 1)"]
     for values, style, colour, label in (
         (results.start_loss, "^:", GREY, "start of the second phase"),
         (results.mean_loss, "o-", BLUE, "mean over the run"),
         (results.target_loss, "s:", GREEN, "target"),
-        (bound, "x--", BLACK, "bound of Theorem 1"),
     ):
-        axes[0].plot(distance, values.mean("seed"), style, color=colour, label=label)
-    axes[0].set(ylabel="training loss", ylim=(0, 1.6 * float(bound.mean("seed").max())))
-    for i, (name, values) in enumerate(ratios.items()):
-        axes[1].plot(
-            distance, values.max("seed"), "o-", color=CYCLE[i % len(CYCLE)], label=name, markersize=4
-        )
-    axes[1].axhline(1, color=BLACK, linestyle="--", linewidth=1)
-    axes[1].set(ylabel="largest measured / bound", yscale="log", ylim=(None, 3e3))
-    curve = results.ntk_margin_curve
-    axes[2].plot(
-        distance, curve.isel(step=0).mean("seed"), "o-", color=BLUE, label="NTK margin, after first step"
-    )
-    axes[2].plot(distance, results.ntk_margin.mean("seed"), "x", color=RED, label="NTK margin, at the end")
-    axes[2].plot(
-        distance, start_margin_bound(results).mean("seed"), "--", color=BLACK, label="its bound, corrected"
-    )
-    error = results.test_error_curve
-    axes[2].plot(
-        distance, error.isel(step=0).mean("seed"), "^:", color=GREY, label="test error, after first step"
-    )
-    axes[2].plot(
-        distance,
-        results.test_error.mean("seed"),
-        "v:",
-        color=ORANGE,
-        label="test error, at the end",
-    )
-    axes[2].set(ylabel="margin, error", ylim=(-0.05, 2.4))
-    for panel in axes:
-        panel.set_xscale("log")
-        _ticks_at(panel, distance)
-        panel.set_xlabel("distance of the target Delta")
-        panel.legend(fontsize=7, loc="upper right")
-    horizons = ", ".join(f"{int(v):.2g}" for v in results.horizon.max("seed"))
-    caption(figure, results, f"Longest horizons {horizons}.", verdicts)
-    return figure
+        line(axes[0], values, "distance", colour, label, style)
+    law(axes[0], results.distance, bound.mean("seed"), "bound of Theorem 1", style="x--")
+    _ratios(axes[1], ratios, "distance")
+    first = {"step": 0} if "step" in results.dims else {"log": 0}
+    for values, style, colour, label in (
+        (results.ntk_margin_curve.isel(first), "o-", BLUE, "NTK margin, after first step"),
+        (results.ntk_margin, "x", RED, "NTK margin, at the end"),
+        (results.test_error_curve.isel(first), "^:", GREY, "test error, after first step"),
+        (results.test_error, "v:", ORANGE, "test error, at the end"),
+    ):
+        line(axes[2], values, "distance", colour, label, style)
+    promised = start_margin_bound(results).mean("seed")
+    law(axes[2], results.distance, promised, "bound on the first margin, corrected")
+    panel(axes[0], DELTA, "training loss", log="x", ticks=results.distance, ylim=(0, None))
+    panel(axes[1], DELTA, "largest measured / bound", log="xy", ticks=results.distance)
+    panel(axes[2], DELTA, "margin, error", log="x", ticks=results.distance)
+    horizons = ", ".join(f"{float(v):.2g}" for v in results.horizon.max("seed"))
+    return figure, f"Longest horizons {horizons}. {DOTS}"
 
 
-def realizability(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+@picture
+def realizability(results: xr.Dataset) -> Drawn:
     figure, axes = canvas()
-    loss = np.asarray(results.loss, float)
-    for name, style, colour, label in (
-        ("needed_heads", "o-", BLUE, "needed (worst seed)"),
-        ("asked_heads", "--", BLACK, "asked for, corrected"),
-        ("printed_heads", ":", RED, "asked for, as printed"),
-    ):
-        axes.plot(loss, results[name].max("seed"), style, color=colour, label=label)
-    axes.set(xscale="log", yscale="log", xlabel="loss of the target eps", ylabel="heads H")
-    axes.set_ylim(top=1e4 * float(results.asked_heads.max()))
-    axes.legend()
-    caption(figure, results, "Target of Proposition 7 after the first step.", verdicts)
-    return figure
+    worst = results.max("seed")
+    line(axes, worst.needed_heads, "loss", BLUE, "needed (worst seed)", "o-")
+    law(axes, worst.loss, worst.asked_heads, "asked for, corrected", style="x--")
+    law(axes, worst.loss, worst.printed_heads, "asked for, as printed", RED, "x:")
+    panel(axes, r"loss of the target $\epsilon$", "heads H", log="xy")
+    return figure, "Target of Proposition 7 after the first step; the largest over seeds."
 
 
-def margins(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
-    columns = results.sizes["signal"]
-    figure, axes = canvas(columns, 1, width=3.2, height=3.4, squeeze=False)
-    zeta = np.asarray(results.relevant_fraction, float)
-    lines = (
-        ("saturated attention", "s", BLACK, results.saturated_margin, results.attention_margin),
-        ("NTK (theta*)", "o", BLUE, results.margin, results.linear_bound + results.mean_attention_bound),
-        ("linear", "^", GREEN, results.decoder_part, results.linear_bound),
-    )
-    for panel, signal in zip(axes[0], results.signal.values, strict=True):
-        for label, marker, colour, measured, bound in lines:
-            panel.plot(zeta, measured.sel(signal=signal).mean("seed"), marker, color=colour, label=label)
-            promised = bound.sel(signal=signal).mean("seed")
-            panel.plot(zeta, promised.where(promised > 0), "--", color=colour)
-        panel.plot(
-            zeta,
-            results.best_margin.sel(signal=signal).mean("seed"),
-            "x",
-            color=PURPLE,
-            label="best NTK direction",
-        )
-        panel.set(title=f"S = {signal:g}", xlabel="relevant fraction zeta", yscale="log")
-        plain_log_ticks(panel.yaxis)
-    axes[0, 0].plot([], [], "k--", label="bound")
-    axes[0, 0].set_ylabel("smallest margin")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=5, fontsize=8)
-    caption(
-        figure,
-        results,
-        "The printed order fails where blue is above black. Bounds without residual.",
-        verdicts,
-    )
-    return figure
+@picture
+def margins(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas(results.sizes["signal"], width=3.2, height=3.4, squeeze=False)
+    measured = {
+        "saturated attention": ("s", BLACK, results.saturated_margin, results.attention_margin),
+        r"NTK ($\theta^*$)": ("o", BLUE, results.margin, results.linear_bound + results.mean_attention_bound),
+        "linear": ("^", GREEN, results.decoder_part, results.linear_bound),
+        "best NTK direction": ("x", PURPLE, results.best_margin, None),
+    }
+    for axis, signal in zip(axes[0], results.signal.values, strict=True):
+        for label, (marker, colour, values, bound) in measured.items():
+            line(axis, values.sel(signal=signal), "relevant_fraction", colour, label, marker, "mean")
+            if bound is not None:
+                promised = bound.sel(signal=signal).mean("seed")
+                said = "bound, in the colour of what it bounds" if colour == BLACK else None
+                law(axis, promised.relevant_fraction, promised.where(promised > 0), said, colour)
+        panel(axis, r"relevant fraction $\zeta$", "smallest margin", f"S = {signal:g}", "y", keyed=False)
+    shared_key(figure, axes)
+    said = "The printed order fails where blue is above black. Bounds without residual."
+    return figure, f"{said} Mean over seeds, dots: seeds."
 
 
-def saturation(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+@picture
+def saturation(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(2)
-    leak = np.asarray(results.leak, float)
-    axes[0].plot(leak, results.leaked.max("seed"), "o-", label="measured, worst query")
-    axes[0].plot(leak, leak, "--", color=BLACK, label="allowed")
-    axes[0].set(xscale="log", yscale="log", xlabel="leak eps", ylabel="attention on irrelevant tokens")
-    axes[1].plot(leak, results.margin.min("seed"), "o-", label="measured, worst sample")
-    axes[1].plot(leak, results.bound.mean("seed"), "--", color=BLACK, label="gamma_attn(eps)")
-    axes[1].set(xscale="log", xlabel="leak eps", ylabel="margin")
-    for panel in axes:
-        panel.legend()
-    caption(figure, results, "Saturated single head of Proposition 3.", verdicts)
-    return figure
+    x = results.leak
+    line(axes[0], results.leaked.max("seed"), "leak", BLUE, "measured, worst query", "o-")
+    law(axes[0], x, x, "allowed")
+    line(axes[1], results.margin.min("seed"), "leak", BLUE, "measured, worst sample", "o-")
+    law(axes[1], x, results.bound.mean("seed"), r"$\gamma_{attn}(\epsilon)$")
+    panel(axes[0], r"leak $\epsilon$", "attention on irrelevant tokens", log="xy")
+    panel(axes[1], r"leak $\epsilon$", "margin", log="x")
+    return figure, "Saturated single head of Proposition 3; the worst over seeds."
 
 
-def gap(results: xr.Dataset, verdicts: list[Verdict]) -> Figure:
+@picture
+def gap(results: xr.Dataset) -> Drawn:
     figure, axes = canvas()
-    samples = np.asarray(results.samples, float)
     values = results.test_loss - results.train_loss
-    learned = values.where(results.stuck == 0)
-    axes.plot(samples, values.transpose("samples", "seed"), ".", color=SKY_DOT)
-    centre = learned.median("seed")
-    axes.plot(samples, centre, "o-", color=BLUE, label="median of the runs that learn")
-    axes.plot(samples, float(centre[0]) * samples[0] / samples, "--", color=BLACK, label="slope -1")
-    axes.set(xscale="log", yscale="log", xlabel="training samples n", ylabel="test loss - training loss")
-    _ticks_at(axes, samples)
-    axes.legend()
+    line(axes, values.where(results.stuck > 0), "samples", GREY, "runs that stay stuck", "x")
+    found = line(
+        axes, values.where(results.stuck == 0), "samples", BLUE, "median of the runs that learn", "o-"
+    )
+    slope(axes, found, -1)
+    panel(axes, "training samples n", "test loss − training loss", log="xy", ticks=results.samples)
     stuck = ", ".join(f"{int(v)}" for v in results.stuck.sum("seed"))
     steps = settings(results)["descent.steps"]
-    caption(
-        figure, results, f"Planted attention, 4 heads, GD {steps} steps. Stuck at each n: {stuck}.", verdicts
+    return figure, f"Planted attention, 4 heads, GD {steps} steps. Stuck at each n: {stuck}. {DOTS}"
+
+
+# Controls, the frontier, decoders --------------------------------------------------------------------------------------
+
+
+@picture
+def linear_control(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas(2)
+    for arm, colour, style in zip(results.arm.values, (BLUE, RED), ("o-", "x:"), strict=True):
+        line(axes[0], results.mean_loss.sel(arm=arm), "distance", colour, str(arm), style)
+    trained = results.isel(arm=0)
+    line(axes[1], trained.attention_change, "distance", BLUE, "largest change of an attention weight", "o-")
+    line(axes[1], trained.attention_moved, "distance", GREEN, "movement of a head's $W_h$", "s-")
+    reach = over_cells(trained, lambda t: bounds.attention_reach(t.target, t.heads))
+    law(axes[1], results.distance, reach, r"the ball allows $4\Delta/\sqrt{H}$", style="x--")
+    panel(axes[0], DELTA, "mean loss over the run")
+    panel(axes[1], DELTA, "how far attention moves", log="y")
+    return figure, f"Inside the theorems' conditions, from zero. {DOTS}"
+
+
+@picture
+def frontier(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas(2)
+    ratio = results.mean_loss / results.theorem_bound
+    lines(axes[0], ratio, "learning_rate", "heads", HEADS, style="o-")
+    reference(axes[0], y=1, label="bound of Theorem 1", colour=BLACK, style="--")
+    lines(axes[1], results.theorem_bound, "learning_rate", "heads", HEADS, style="o-")
+    reference(axes[1], y=log(2), label="log 2: above it a bound says nothing")
+    panel(axes[0], "step size", "mean loss / best bound", log="xy", ticks=results.learning_rate)
+    panel(axes[1], "step size", "best bound over targets", log="xy", ticks=results.learning_rate)
+    moved = float(results.attention_change.min())
+    return (
+        figure,
+        f"Planted attention from zero; attention moved by at least {moved:.2g} in every run. {DOTS}",
     )
-    return figure
+
+
+@picture
+def decoders(results: xr.Dataset) -> Drawn:
+    kinds = results.decoder.values
+    figure, axes = canvas(len(kinds), 2, width=3.4, height=2.8)
+    for column, kind in zip(axes.T, kinds, strict=True):
+        here = results.sel(decoder=kind)
+        _curves(column[0], _log10_loss(here), LOSS)
+        _curves(column[1], here["relevant_attention_curve"], "attention on relevant tokens", ylim=(0, 1))
+        column[0].set_title(f"{kind} decoder")
+    shared_key(figure, axes)
+    return figure, f"Token mixture, GD with step 0.1 from zero. {BAND}"
+
+
+@picture
+def first_phase_scaling(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas(2)
+    for axis, over, by, name in zip(
+        axes, ("signal", "dim"), ("dim", "signal"), ("signal S", "dimension d"), strict=True
+    ):
+        pattern = "d = {:g}" if by == "dim" else "S = {:g}"
+        lines(axis, results.residual, over, by, pattern, style="o-", centre="geometric")
+        scale = results.residual_scale.mean([d for d in results.residual_scale.dims if d != over])
+        law(axis, scale[over], scale, "eq. 6 with C = 1 (mean)", style="--")
+        panel(axis, name, "norm of the residual p", log="xy", ticks=results[over])
+    return figure, "Token mixture, 1000 samples of the first phase. Lines: geometric mean, dots: seeds."

@@ -7,489 +7,92 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lemmata.draw.phase import edges
-from lemmata.draw.style import BLACK, BLUE, CYCLE, GREEN, ORANGE, RED, canvas, caption, settings
-from lemmata.measure.compare import Verdict
-from lemmata.measure.threshold import critical_size
+from lemmata.draw.curves import BAND, BARS, DOTS, MEAN, law, line, lines, reference, rows, slope
+from lemmata.draw.palette import BLACK, BLUE, GREEN, GREY, ORANGE, RED
+from lemmata.draw.phase import critical, critical_points, success_map
+from lemmata.draw.style import Drawn, canvas, log_to_zero, panel, picture, shared_key
+from lemmata.results import over_cells, settings
 from lemmata.studies.shallow_vit import theory
 
-Verdicts = list[Verdict]
-
-ARMS = {"random": (RED, "random"), "irrelevant": (BLUE, "label-irrelevant"), "noisy": (BLACK, "noisy")}
-
-
-DASHED = "dashed: the theorem's form, its constant fitted"
+ARMS = {"random": RED, "irrelevant": BLUE, "noisy": BLACK}
+FITTED = "theorem's form, constant fitted"
+STEPS = "steps to zero training loss"
+HINGE = "test hinge loss"
+MAPPED = "Share of runs with test loss below $10^{-3}$; bars: 95 % intervals, triangles: bounds."
 
 # Success maps -----------------------------------------------------------------------------------------------
 
 
-def success_over_fraction(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    figure, axes = canvas(2, 1)
-    x = 1 / np.asarray(results["relevant_fraction"].values) ** 2
-    mesh = _map(axes[0], results["success"], "relevant_fraction", x, law=x)
-    axes[0].set(xlabel="$\\alpha_*^{-2}$", ylabel="training samples $N$", title="success rate and $N_{50}$")
-    figure.colorbar(mesh, ax=axes[0], label="share of runs with test loss < $10^{-3}$")
-    _critical(axes[1], results["success"], "relevant_fraction", x, BLUE, "measured $N_{50}$")
-    _predicted(axes[1], results["success"], "relevant_fraction", x, x, BLACK)
-    axes[1].set(xlabel="$\\alpha_*^{-2}$", ylabel="$N_{50}$", title="is it linear in $\\alpha_*^{-2}$?")
-    _from_zero(axes[1])
-    _boundary_of_c4(axes[1], results)
-    axes[1].legend()
-    caption(figure, results, f"Success over the relevant fraction; {DASHED}.", verdicts)
-    return figure
+@picture
+def success_over_fraction(results: xr.Dataset) -> Drawn:
+    success = results["success"].assign_coords(x=results["relevant_fraction"] ** -2.0)
+    edge = theory.relevant_fraction_boundary(0.5, _setting(results, 1.0))
+    figure, axes = _success_and_line(success, "$\\alpha_*^{-2}$", success["x"], lambda n: n)
+    reference(axes[1], x=edge**-2, label="edge of condition (8), slack 1")
+    panel(axes[1], "$\\alpha_*^{-2}$", "$N_{50}$", "is it linear in $\\alpha_*^{-2}$?", ylim=(0, None))
+    return figure, f"Success over the relevant fraction. {MAPPED}"
 
 
-def trained_against_frozen(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    figure, axes = canvas(3, 1, width=4.2)
-    x = np.asarray(results["relevant_fraction"].values)
-    for panel, kind in zip(axes[:2], ("trained", "frozen"), strict=True):
-        power = 2 if kind == "trained" else 4
-        success = results["success"].sel(kind=kind)
-        mesh = _map(panel, success, "relevant_fraction", x**-power, law=x**-power)
-        panel.set(
-            xlabel=f"$\\alpha_*^{{-{power}}}$", ylabel="training samples $N$", title=f"{kind} attention"
-        )
-    figure.colorbar(mesh, ax=axes[1], label="share of runs with test loss < $10^{-3}$")
-    for kind, colour, power in (("trained", BLUE, 2), ("frozen", RED, 4)):
-        success = results["success"].sel(kind=kind)
-        _critical(axes[2], success, "relevant_fraction", x, colour, kind)
-        _predicted(
-            axes[2], success, "relevant_fraction", x, x**-power, colour, f"$\\alpha_*^{{-{power}}}$, fitted"
-        )
-    axes[2].set(xscale="log", yscale="log", xlabel="$\\alpha_*$", ylabel="$N_{50}$", title="$N_{50}$ of both")
-    _plain_ticks(axes[2], x)
-    axes[2].legend()
-    caption(figure, results, f"Frozen: $W_K$, $W_Q$ stay at their initial values; {DASHED}.", verdicts)
-    return figure
+@picture
+def success_over_error(results: xr.Dataset) -> Drawn:
+    return _success_and_root(results, results["value_error"], "value error $\\sigma$")
 
 
-def success_over_error(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    return _success_and_root(
-        results, verdicts, "value_error", np.asarray(results["value_error"].values), "$\\sigma$"
-    )
-
-
-def success_over_noise(results: xr.Dataset, verdicts: Verdicts) -> Figure:
+@picture
+def success_over_noise(results: xr.Dataset) -> Drawn:
     scale = np.sqrt(settings(results)["data.dim"])
-    return _success_and_root(
-        results,
-        verdicts,
-        "noise_std",
-        np.asarray(results["noise_std"].values) * scale,
-        "$\\tau = c_0\\sqrt{d}$",
-    )
+    return _success_and_root(results, results["noise_std"] * scale, "token noise $\\tau = c_0\\sqrt{d}$")
 
 
-def _success_and_root(
-    results: xr.Dataset, verdicts: Verdicts, name: str, x: np.ndarray, label: str
-) -> Figure:
-    figure, axes = canvas(2, 1)
-    signal = _signal(results, name, x)
-    mesh = _map(axes[0], results["success"], name, x, law=signal**-2)
-    axes[0].set(xlabel=label, ylabel="training samples $N$", title="success rate and $N_{50}$")
-    figure.colorbar(mesh, ax=axes[0], label="share of runs with test loss < $10^{-3}$")
-    _critical(axes[1], results["success"], name, x, BLUE, "measured", _root)
-    _predicted(
-        axes[1], results["success"], name, x, signal**-2, BLACK, "theorem's form, $c''=1$, fitted", _root
-    )
-    axes[1].set(xlabel=label, ylabel="$1/\\sqrt{N_{50}}$", title="does it fall along a line?")
-    _from_zero(axes[1])
-    axes[1].legend()
-    caption(figure, results, f"Success over {label}; {DASHED}.", verdicts)
-    return figure
+def _success_and_root(results: xr.Dataset, x: xr.DataArray, label: str) -> Drawn:
+    signal = over_cells(results, lambda t: _signal(t)).isel(samples=0)
+    success = results["success"].assign_coords(x=x)
+    figure, axes = _success_and_line(success, label, signal**-2.0, lambda n: n**-0.5)
+    panel(axes[1], label, "$1/\\sqrt{N_{50}}$", "does it fall along a line?", ylim=(0, None))
+    return figure, f"Success over the {label}. {MAPPED}"
 
 
-def _root(samples: Any) -> Any:
-    return samples**-0.5
+def _signal(trial: Any) -> float:
+    """alpha_* - (sigma + tau) (c'' = 1), where that is positive."""
+    noise = theory.typical_noise(trial.data.noise_std, trial.data.dim)
+    left = trial.data.relevant_fraction - trial.network.value_error - noise
+    return left if left > 0 else np.nan
 
 
-def _signal(results: xr.Dataset, name: str, x: np.ndarray) -> np.ndarray:
-    """alpha_* - (sigma + tau) along an axis that is sigma or tau (c'' = 1)."""
+def _success_and_line(success: xr.DataArray, label: str, predicted: Any, scale: Any) -> tuple[Figure, Any]:
+    """A success map over `x`, and the critical size beside it on a scale on which the prediction is a line."""
+    figure, axes = canvas(2)
+    mesh, found = success_map(axes[0], success, "x", predicted=predicted, name=FITTED)
+    figure.colorbar(mesh, ax=axes[0], label="share of runs that succeed")
+    panel(axes[0], label, "training samples $N$", "success rate and $N_{50}$")
+    critical_points(axes[1], found, BLUE, "measured", scale)
+    law(axes[1], found.x, scale(predicted), FITTED, through=scale(found.known))
+    return figure, axes
+
+
+@picture
+def trained_against_frozen(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas(3, width=4.2)
+    fraction = results["relevant_fraction"]
+    for map_, kind, colour, power in ((axes[0], "trained", BLUE, 2), (axes[1], "frozen", RED, 4)):
+        name = f"$\\alpha_*^{{-{power}}}$"
+        success = results["success"].sel(kind=kind).assign_coords(x=fraction ** -float(power))
+        mesh, _ = success_map(map_, success, "x", predicted=success["x"], name=f"{name}, constant fitted")
+        panel(map_, name, "training samples $N$", f"{kind} attention")
+        found = critical(success, "relevant_fraction")
+        critical_points(axes[2], found, colour, kind)
+        law(axes[2], found.x, found.x**-power, f"{name}, fitted", colour, through=found.known)
+    figure.colorbar(mesh, ax=axes[1], label="share of runs that succeed")
+    panel(axes[2], "$\\alpha_*$", "$N_{50}$", "$N_{50}$ of both", "xy", ticks=fraction)
+    return figure, f"Frozen: $W_K$, $W_Q$ stay at their initial values. {MAPPED}"
+
+
+def _setting(results: xr.Dataset, slack: float, confusion: float = 0.1) -> theory.Setting:
+    """The setting of condition (8) at a value of its slack."""
     fields = settings(results)
-    noise = theory.typical_noise(fields["data.noise_std"], fields["data.dim"])
-    other = noise if name == "value_error" else fields["network.value_error"]
-    return np.where(
-        x + other < fields["data.relevant_fraction"], fields["data.relevant_fraction"] - x - other, np.nan
-    )
-
-
-def _map(axes: Axes, success: xr.DataArray, name: str, x: np.ndarray, law: np.ndarray) -> Any:
-    """Success rates, N_50 on top, and a law for it."""
-    rate = success.mean("seed").transpose("samples", name)
-    order = np.argsort(x)
-    samples = np.asarray(rate["samples"].values, float)
-    axes.set_facecolor("#dddddd")
-    mesh = axes.pcolormesh(
-        edges(x[order], False), edges(samples, True), rate.values[:, order], cmap="cividis", vmin=0, vmax=1
-    )
-    found = _sizes(success, name)
-    known = np.isfinite(found)
-    axes.set_yscale("log")
-    axes.plot(
-        *np.array(sorted(zip(x[known], found[known], strict=True))).reshape(-1, 2).T,
-        "o-",
-        color=RED,
-        ms=4,
-        lw=1,
-    )
-    _predicted(axes, success, name, x, law, "white")
-    axes.set_yticks(samples, [f"{s:g}" for s in samples])
-    axes.minorticks_off()
-    axes.set_ylim(*map(float, edges(samples, True)[[0, -1]]))
-    return mesh
-
-
-def _sizes(success: xr.DataArray, name: str) -> np.ndarray:
-    """N_50 at every value of an axis, NaN where it is not known or only bounded by the grid."""
-    found = [critical_size(success.sel({name: value}), "samples") for value in success[name].values]
-    return np.array([e.value if e.exists and np.isfinite(e.high) else np.nan for e in found])
-
-
-def _predicted(
-    axes: Axes,
-    success: xr.DataArray,
-    name: str,
-    x: np.ndarray,
-    law: np.ndarray,
-    colour: str,
-    label: str = "theorem's form, constant fitted",
-    shape: Any = lambda n: n,
-) -> None:
-    """A law for N_50 that leaves its constant open: the constant is the mean in the logarithm."""
-    ratio = np.log(_sizes(success, name) / law)
-    if np.isfinite(ratio).any():
-        order = np.argsort(x)
-        constant = np.exp(np.mean(ratio[np.isfinite(ratio)]))
-        axes.plot(x[order], shape(constant * law[order]), "--", color=colour, linewidth=1, label=label)
-
-
-def _critical(
-    axes: Axes,
-    success: xr.DataArray,
-    name: str,
-    x: np.ndarray,
-    colour: str,
-    label: str,
-    shape: Any = lambda n: n,
-) -> None:
-    """N_50 with its interval at every value of an axis; where all runs fail, a hollow triangle for the bound."""
-    drawn = False
-    falls = shape(2) < shape(1)
-    for value, place in zip(success[name].values, x, strict=True):
-        found = critical_size(success.sel({name: value}), "samples")
-        if not found.exists:
-            continue
-        if not np.isfinite(found.high):
-            marker = "v" if falls else "^"
-            axes.plot(place, shape(found.value), marker, color=colour, fillstyle="none", markersize=6)
-            continue
-        low, middle, high = sorted(shape(max(v, 1.0)) for v in (found.low, found.value, found.high))
-        axes.errorbar(
-            place,
-            middle,
-            yerr=[[middle - low], [high - middle]],
-            fmt="o",
-            color=colour,
-            markersize=4,
-            capsize=3,
-            label=None if drawn else label,
-        )
-        drawn = True
-
-
-def _boundary_of_c4(axes: Axes, results: xr.Dataset) -> None:
-    fields = settings(results)
-    s = theory.Setting(
-        relevant_fraction=0.4,
-        confusion_fraction=0.1,
-        token_noise=theory.typical_noise(fields["data.noise_std"], fields["data.dim"]),
-        value_error=fields["network.value_error"],
-        key_query_error=fields["network.key_query_error"],
-        confusion_slack=1.0,
-    )
-    edge = theory.relevant_fraction_boundary(0.5, s)
-    axes.axvline(edge**-2, color="#888888", linestyle=":", label="edge of condition (8), slack 1")
-
-
-# Steps ------------------------------------------------------------------------------------------------------
-
-
-def steps_over_fraction(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    figure, axes = canvas(2, 1)
-    steps = _reached(results)
-    for panel, kind in zip(axes, results["design"].values, strict=True):
-        one = steps.sel(design=kind)
-        x = 1 / np.asarray(one["relevant_fraction"].values)
-        _spread(panel, x, one, BLUE)
-        slope, cut = np.polyfit(x, one.mean("seed").values, 1)
-        fine = np.linspace(x.min(), x.max(), 50)
-        panel.plot(
-            fine, slope * fine + cut, "--", color="#888888", label=f"line: {slope:.0f}$/\\alpha_*$ {cut:+.0f}"
-        )
-        through = (one.mean("seed").values * x).sum() / (x**2).sum()
-        panel.plot(fine, through * fine, ":", color=RED, label="proportional to $1/\\alpha_*$")
-        panel.set(xlabel="$1/\\alpha_*$", ylabel="steps to zero training loss", title=str(kind))
-        _from_zero(panel)
-        panel.legend()
-    caption(figure, results, "Steps until every training sample has hinge loss zero.", verdicts)
-    return figure
-
-
-def steps_over_rate(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    figure, axes = canvas()
-    steps = _reached(results)
-    x = np.asarray(results["learning_rate"].values)
-    _spread(axes, x, steps, BLUE)
-    middle = np.exp(np.log(steps.transpose("seed", ...).values).mean(axis=0))
-    anchor = len(x) // 2
-    for power, colour, label in ((-1, GREEN, "paper: $\\eta^{-1}$"), (-0.6, RED, "thesis: $\\eta^{-3/5}$")):
-        axes.plot(x, float(middle[anchor]) * (x / x[anchor]) ** power, "--", color=colour, label=label)
-    axes.set(xscale="log", yscale="log", xlabel="step size $\\eta$", ylabel="steps to zero training loss")
-    axes.legend()
-    caption(figure, results, "Rival exponents drawn through the middle point.", verdicts)
-    return figure
-
-
-def over_delta(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    figure, axes = canvas(2, 1)
-    x = np.asarray(results["key_query_error"].values)
-    _spread(axes[0], x, _reached(results), BLUE)
-    axes[0].set(xlabel="$\\delta$", ylabel="steps to zero training loss")
-    _spread(axes[1], x, results["test_loss"], RED)
-    axes[1].set(xlabel="$\\delta$", ylabel="test hinge loss")
-    _log_with_zero(axes[1], 1e-3)
-    caption(figure, results, "The initial error of keys and queries alone.", verdicts)
-    return figure
-
-
-# Attention --------------------------------------------------------------------------------------------------
-
-
-def attention_curves(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    figure, axes = canvas(3, 1, width=4.2)
-    for panel, loss in zip(axes[:2], ("hinge", "linear"), strict=True):
-        one = results.sel(loss=loss)
-        _attention(panel, one)
-        panel.set(title=f"{loss} loss")
-    for loss, colour, style in (("linear", RED, "-"), ("hinge", BLUE, "--")):
-        curve = 1 - results["attention_held"].sel(loss=loss).mean("seed")
-        axes[2].plot(curve["step"][1:], curve[1:], style, color=colour, label=f"{loss} loss")
-    _slope_guide(axes[2], results)
-    axes[2].set(
-        xscale="log",
-        yscale="log",
-        xlabel="step",
-        ylabel="1 - attention on $S_*$",
-        title="rate of concentration",
-    )
-    axes[2].legend()
-    caption(figure, results, "Attention on the relevant tokens, mean over tokens and samples.", verdicts)
-    return figure
-
-
-def attention_by_patterns(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    counts = results["patterns"].values
-    figure, axes = canvas(len(counts), 1, width=4.0, squeeze=False, sharey=True)
-    for panel, count in zip(axes[0], counts, strict=True):
-        _attention(panel, results.sel(patterns=count))
-        panel.set(title=f"$M = {count}$")
-    for panel in axes[0, 1:]:
-        panel.get_legend().remove()
-    caption(figure, results, "Attention on the relevant tokens with more patterns, $d = 20$.", verdicts)
-    return figure
-
-
-def _attention(axes: Axes, results: xr.Dataset) -> None:
-    """Mean curves over seeds; a run that has stopped keeps its last value."""
-    curve = results["attention_held"]
-    step = np.asarray(curve["step"].values)
-    last = int(np.nanmax(results["steps"].values))
-    shown = step <= max(last, step[1])
-    for values, colour, mark, label in (
-        (curve, RED, "*", "on $S_*$"),
-        (1 - curve, BLUE, "s", "on all others"),
-    ):
-        mean = values.mean("seed").values
-        axes.plot(step[shown], mean[shown], marker=mark, color=colour, markersize=4, label=label)
-    roles = results["attention_by_role_held"].mean("seed")
-    for index, (name, style) in enumerate((("relevant", "-"), ("confusion", "--"), ("other", ":"))):
-        axes.plot(
-            step[shown],
-            roles.isel(role=index).values[shown],
-            style,
-            color="#888888",
-            linewidth=1,
-            label=f"on $S_*$ by {name} tokens",
-        )
-    axes.set(xlabel="step", ylabel="attention", ylim=(0, 1))
-    axes.legend(fontsize=7)
-    axes.label_outer()
-
-
-def _slope_guide(axes: Axes, results: xr.Dataset) -> None:
-    """A line of slope -1 through the smallest value reached."""
-    curve = (1 - results["attention_curve"].sel(loss="linear")).mean("seed").values
-    step = np.asarray(results["step"].values, float)
-    lowest = int(np.nanargmin(curve))
-    if lowest > 0:
-        time = step[lowest] * np.array([0.2, 1.5])
-        axes.plot(time, curve[lowest] * step[lowest] / time, ":", color="#888888", label="$1/t$")
-
-
-# Removal of tokens ------------------------------------------------------------------------------------------
-
-
-def removal(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    figure, axes = canvas(2, 1)
-    _arms(axes[0], results["test_loss"])
-    _arms(axes[1], _reached(results))
-    axes[1].set(ylabel="steps to zero training loss")
-    caption(
-        figure, results, "Tokens removed from training and test samples; the number kept is fixed.", verdicts
-    )
-    return figure
-
-
-def removal_by_patterns(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    counts = results["patterns"].values
-    figure, axes = canvas(len(counts), 1, width=4.0, squeeze=False, sharey=True)
-    for panel, count in zip(axes[0], counts, strict=True):
-        _arms(panel, results["test_loss"].sel(patterns=count))
-        panel.set(title=f"$M = {count}$")
-    caption(figure, results, "Tokens removed with more patterns, $d = 20$.", verdicts)
-    return figure
-
-
-def _arms(axes: Axes, values: xr.DataArray) -> None:
-    # Without removal the arms are the same runs, which smaller scales take only once.
-    values = values.fillna(values.sel(removal="random").where(values["removed"] == 0))
-    x = np.asarray(values["removed"].values)
-    for index, kind in enumerate(values["removal"].values):
-        colour, label = ARMS[str(kind)]
-        _spread(axes, x + 0.004 * (index - 1), values.sel(removal=kind), colour, label)
-    axes.set(xlabel="share of the pool removed", ylabel="test hinge loss")
-    axes.legend(title="removed")
-
-
-def spurious(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    figure, axes = canvas()
-    x = np.asarray(results["removed"].values)
-    _spread(axes, x, results["test_error"], BLUE, "test error")
-    _spread(axes, x, results["test_loss"], ORANGE, "test hinge loss")
-    axes.set(xlabel="share of the background tokens removed", ylabel="test error, test loss")
-    axes.legend()
-    caption(figure, results, "The background tells the label in training and not in the test.", verdicts)
-    return figure
-
-
-def pruning(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    figure, axes = canvas(2, 1)
-    x = np.asarray(results["relevant_fraction"].values)
-    _spread(axes[0], x, results["test_pruned_precision"], BLUE, "share of kept tokens that are relevant")
-    axes[0].plot(x, x, ":", color="#888888", label="tokens kept at random")
-    axes[0].set(xlabel="$\\alpha_*$", ylabel="precision", ylim=(0, 1.02))
-    axes[0].legend()
-    _spread(axes[1], x, results["test_error"], BLACK, "all tokens")
-    _spread(axes[1], x, results["test_pruned_error"], RED, "most attended tokens only")
-    axes[1].set(xlabel="$\\alpha_*$", ylabel="test error", ylim=(-0.005, max(0.05, axes[1].get_ylim()[1])))
-    axes[1].legend()
-    caption(figure, results, "Keep as many tokens as are relevant, by received attention.", verdicts)
-    return figure
-
-
-# Other experiments ------------------------------------------------------------------------------------------
-
-
-def by_reading(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    return _table(results, verdicts, "reading", "One departure from the standard reading at a time.")
-
-
-def variants(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    return _table(results, verdicts, "variant", "One extension at a time.")
-
-
-def _table(results: xr.Dataset, verdicts: Verdicts, name: str, text: str) -> Figure:
-    figure, axes = canvas(3, 1, width=3.8, sharey=True)
-    kinds = [str(kind) for kind in results[name].values]
-    place = np.arange(len(kinds))[::-1]
-    columns = (
-        ("test_loss", "test hinge loss"),
-        ("steps", "steps"),
-        ("attention", "final attention on $S_*$"),
-    )
-    for panel, (variable, label) in zip(axes, columns, strict=True):
-        values = results[variable]
-        rows = values["samples"].values if "samples" in values.dims else [None]
-        for index, row in enumerate(rows):
-            one = values if row is None else values.sel(samples=row)
-            mean, error = one.mean("seed").values, one.std("seed").values / np.sqrt(one.sizes["seed"])
-            panel.errorbar(
-                mean,
-                place - 0.15 * index,
-                xerr=error,
-                fmt="o",
-                color=CYCLE[index],
-                markersize=4,
-                label=None if row is None else f"N = {row}",
-            )
-        panel.set(xlabel=label)
-        panel.grid(axis="y", color="#eeeeee")
-    axes[0].set_yticks(place, kinds)
-    if "samples" in results.dims:
-        axes[0].legend(fontsize=7)
-    caption(figure, results, text, verdicts)
-    return figure
-
-
-def single_pass(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    figure, axes = canvas()
-    x = np.asarray(results["samples"].values)
-    _spread(axes, x, results["test_loss"], BLUE, "test hinge loss")
-    _spread(axes, x, results["test_error"], RED, "test error")
-    axes.set(xscale="log", xlabel="training samples $N$, each seen once", ylabel="test loss, test error")
-    _plain_ticks(axes, x)
-    _log_with_zero(axes, 1e-3)
-    axes.legend()
-    caption(figure, results, "One pass over the training set.", verdicts)
-    return figure
-
-
-def attention_kinds(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    figure, axes = canvas()
-    x = np.asarray(results["samples"].values)
-    for kind, colour in zip(results["kind"].values, (BLUE, RED, ORANGE), strict=True):
-        _spread(axes, x, results["test_loss"].sel(kind=kind), colour, str(kind))
-    axes.set(xscale="log", xlabel="training samples $N$", ylabel="test hinge loss")
-    _plain_ticks(axes, x)
-    _log_with_zero(axes, 1e-4)
-    axes.legend(title="attention")
-    caption(figure, results, "Uniform attention as a control.", verdicts)
-    return figure
-
-
-def confusion(results: xr.Dataset, verdicts: Verdicts) -> Figure:
-    figure, axes = canvas()
-    x = np.asarray(results["confusion_fraction"].values)
-    _spread(axes, x, results["success"], BLUE, "success rate")
-    _spread(axes, x, results["test_error"], RED, "test error")
-    fields = settings(results)
-    for slack, style in ((0.5, ":"), (1.0, "--")):
-        edge = fields["data.relevant_fraction"] / theory.relevant_fraction_needed(
-            confusion_setting(fields, slack)
-        )
-        axes.axvline(edge, color="#888888", linestyle=style, label=f"condition (8), slack {slack:g}")
-    axes.axvline(fields["data.relevant_fraction"], color=BLACK, linewidth=0.8, label="tie of the vote")
-    axes.set(xlabel="$\\alpha_\\#$", ylabel="success rate, test error")
-    axes.legend(fontsize=7)
-    caption(figure, results, f"$\\alpha_* = {fields['data.relevant_fraction']:g}$ fixed.", verdicts)
-    return figure
-
-
-def confusion_setting(fields: dict[str, Any], slack: float) -> theory.Setting:
-    """Condition (8) for a unit of confusion: its needed relevant fraction is the factor of the condition."""
     return theory.Setting(
-        relevant_fraction=fields["data.relevant_fraction"],
-        confusion_fraction=1.0,
+        relevant_fraction=fields.get("data.relevant_fraction", 0.4),
+        confusion_fraction=confusion,
         token_noise=theory.typical_noise(fields["data.noise_std"], fields["data.dim"]),
         value_error=fields["network.value_error"],
         key_query_error=fields["network.key_query_error"],
@@ -497,105 +100,232 @@ def confusion_setting(fields: dict[str, Any], slack: float) -> theory.Setting:
     )
 
 
-def neurons(results: xr.Dataset, verdicts: Verdicts) -> Figure:
+# Steps ------------------------------------------------------------------------------------------------------
+
+
+@picture
+def steps_over_fraction(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas(2)
+    steps = results["steps"].assign_coords(x=1 / results["relevant_fraction"])
+    for axis, design in zip(axes, results["design"].values, strict=True):
+        found = line(axis, steps.sel(design=design), "x", BLUE, style="o", centre="mean")
+        known = np.isfinite(found.middle)
+        if known.sum() > 1:
+            rise, cut = np.polyfit(found.x[known], found.middle[known], 1)
+            law(axis, found.x, rise * found.x + cut, f"line: {rise:.0f}$/\\alpha_*$ {cut:+.0f}", GREY)
+        slope(axis, found, 1, "proportional to $1/\\alpha_*$", at=None, colour=RED, style=":")
+        panel(axis, "$1/\\alpha_*$", STEPS, str(design), ylim=(0, None))
+    return figure, "Steps until every training sample has hinge loss zero; mean over seeds, dots: seeds."
+
+
+@picture
+def steps_over_rate(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas()
+    found = line(axes, results["steps"], "learning_rate", BLUE, "measured", "o-", "geometric")
+    middle = len(found.x) // 2
+    slope(axes, found, -1, "paper: $\\eta^{-1}$", at=middle, colour=GREEN)
+    slope(axes, found, -0.6, "thesis: $\\eta^{-3/5}$", at=middle, colour=RED)
+    panel(axes, "step size $\\eta$", STEPS, log="xy", ticks=found.x)
+    return figure, "Rival exponents through the middle point. Line: geometric mean over seeds, dots: seeds."
+
+
+@picture
+def over_delta(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas(2)
+    line(axes[0], results["steps"], "key_query_error", BLUE, style="o-")
+    line(axes[1], results["test_loss"], "key_query_error", RED, style="o-")
+    log_to_zero(axes[1], "y", 1e-3)
+    panel(axes[0], "initial error $\\delta$", STEPS)
+    panel(axes[1], "initial error $\\delta$", HINGE)
+    return figure, f"The initial error of keys and queries alone. {DOTS}"
+
+
+# Attention --------------------------------------------------------------------------------------------------
+
+
+@picture
+def attention_curves(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas(3, width=4.2)
+    for axis, loss in zip(axes[:2], ("hinge", "linear"), strict=True):
+        _attention(axis, results.sel(loss=loss), f"{loss} loss")
+    shared_key(figure, axes[:2])
+    off = 1 - results["attention_curve"]
+    line(axes[2], off.sel(loss="hinge"), "step", BLUE, "hinge loss", "--")
+    found = line(axes[2], off.sel(loss="linear"), "step", RED, "linear loss")
+    if (found.middle[found.x > 0] > 0).any():
+        lowest = int(np.nanargmin(np.where(found.x > 0, found.middle, np.nan)))
+        near = (found.x >= 0.2 * found.x[lowest]) & (found.x <= 1.5 * found.x[lowest])
+        x, at = found.x[near], int(near[:lowest].sum())
+        slope(axes[2], (x, found.middle[near]), -1, "$1/t$", at=at, colour=GREY, style=":")
+    panel(axes[2], "step", "1 − attention on $S_*$", "rate of concentration", "xy")
+    return figure, f"Attention on the relevant tokens, mean over tokens and samples. {BAND}"
+
+
+@picture
+def attention_by_patterns(results: xr.Dataset) -> Drawn:
+    counts = results["patterns"].values
+    figure, axes = canvas(len(counts), width=4.0, squeeze=False, sharey=True)
+    for axis, count in zip(axes[0], counts, strict=True):
+        _attention(axis, results.sel(patterns=count), f"$M = {count}$")
+    shared_key(figure, axes)
+    dim = settings(results)["data.dim"]
+    return figure, f"Attention on the relevant tokens with more patterns, $d = {dim}$. {BAND}"
+
+
+def _attention(axes: Axes, results: xr.Dataset, title: str) -> None:
+    curve, roles = results["attention_curve"], results["attention_by_role_curve"]
+    line(axes, curve, "step", RED, "on $S_*$")
+    line(axes, 1 - curve, "step", BLUE, "on all others")
+    for role, (name, style) in enumerate((("relevant", "-"), ("confusion", "--"), ("other", ":"))):
+        look = {"style": style, "spread": "none", "linewidth": 1}
+        line(axes, roles.isel(role=role), "step", GREY, f"on $S_*$ by {name} tokens", **look)
+    panel(axes, "step", "attention", title, keyed=False, ylim=(0, 1))
+
+
+# Removal of tokens ------------------------------------------------------------------------------------------
+
+
+@picture
+def removal(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas(2)
+    _arms(axes[0], results["test_loss"], HINGE)
+    _arms(axes[1], results["steps"], STEPS)
+    shared_key(figure, axes)
+    return figure, f"Tokens removed from training and test samples; the number kept is fixed. {DOTS}"
+
+
+@picture
+def removal_by_patterns(results: xr.Dataset) -> Drawn:
+    counts = results["patterns"].values
+    figure, axes = canvas(len(counts), width=4.0, squeeze=False, sharey=True)
+    for axis, count in zip(axes[0], counts, strict=True):
+        _arms(axis, results["test_loss"].sel(patterns=count), HINGE, f"$M = {count}$")
+    shared_key(figure, axes)
+    return figure, f"Tokens removed with more patterns, $d = {settings(results)['data.dim']}$. {DOTS}"
+
+
+def _arms(axes: Axes, values: xr.DataArray, label: str, title: str = "") -> None:
+    # Without removal the arms are the same runs, which smaller scales take only once.
+    values = values.fillna(values.sel(removal="random").where(values["removed"] == 0))
+    shades = [ARMS[str(kind)] for kind in values["removal"].values]
+    lines(axes, values, "removed", "removal", "{} tokens removed", shades, style="o-")
+    panel(axes, "share of the pool removed", label, title, keyed=False)
+
+
+@picture
+def spurious(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas()
+    _loss_and_error(axes, results, "removed")
+    panel(axes, "share of the background tokens removed", "test error, test loss")
+    return figure, f"The background tells the label in training and not in the test. {DOTS}"
+
+
+@picture
+def pruning(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas(2)
+    x, over = results["relevant_fraction"], "relevant_fraction"
+    line(axes[0], results["test_pruned_precision"], over, BLUE, "relevant tokens among those kept", "o-")
+    law(axes[0], x, x, "tokens kept at random", GREY, ":")
+    line(axes[1], results["test_error"], over, BLACK, "all tokens", "o-")
+    line(axes[1], results["test_pruned_error"], over, RED, "most attended tokens only", "o-")
+    panel(axes[0], "relevant fraction $\\alpha_*$", "precision", ylim=(0, 1.02))
+    top = max(0.05, axes[1].get_ylim()[1])
+    panel(axes[1], "relevant fraction $\\alpha_*$", "test error", ylim=(-0.005, top))
+    return figure, f"Keep as many tokens as are relevant, by received attention. {DOTS}"
+
+
+# Other experiments ------------------------------------------------------------------------------------------
+
+
+@picture
+def by_reading(results: xr.Dataset) -> Drawn:
+    return _table(results, "reading", "One departure from the standard reading at a time")
+
+
+@picture
+def variants(results: xr.Dataset) -> Drawn:
+    return _table(results, "variant", "One extension at a time")
+
+
+def _table(results: xr.Dataset, by: str, text: str) -> Drawn:
+    figure, axes = canvas(3, width=3.8, sharey=True)
+    columns = {"test_loss": HINGE, "steps": "steps", "attention": "final attention on $S_*$"}
+    for axis, (name, label) in zip(axes, columns.items(), strict=True):
+        sizes = results["samples"].values if "samples" in results.dims else [None]
+        for i, (size, colour) in enumerate(zip(sizes, (BLUE, RED, GREEN, ORANGE, BLACK), strict=False)):
+            one = results[name] if size is None else results[name].sel(samples=size)
+            rows(axis, one, by, colour, None if size is None else f"N = {size}", 0.15 * i)
+        panel(axis, label)
+    return figure, f"{text}. {BARS}"
+
+
+@picture
+def single_pass(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas()
+    _loss_and_error(axes, results, "samples")
+    log_to_zero(axes, "y", 1e-3)
+    xlabel = "training samples $N$, each seen once"
+    panel(axes, xlabel, "test loss, test error", log="x", ticks=results["samples"])
+    return figure, f"One pass over the training set. {DOTS}"
+
+
+def _loss_and_error(axes: Axes, results: xr.Dataset, over: str) -> None:
+    line(axes, results["test_loss"], over, BLUE, HINGE, "o-")
+    line(axes, results["test_error"], over, RED, "test error", "o-")
+
+
+@picture
+def attention_kinds(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas()
+    lines(axes, results["test_loss"], "samples", "kind", style="o-")
+    log_to_zero(axes, "y", 1e-4)
+    panel(axes, "training samples $N$", HINGE, log="x", ticks=results["samples"], key_title="attention")
+    return figure, f"Uniform attention as a control. {DOTS}"
+
+
+@picture
+def confusion(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas(height=4.0)
+    line(axes, results["success"], "confusion_fraction", BLUE, "success rate", "o-", "mean")
+    line(axes, results["test_error"], "confusion_fraction", RED, "test error", "o-", "mean")
+    relevant = settings(results)["data.relevant_fraction"]
+    for slack, style in ((0.5, ":"), (1.0, "--")):
+        # The fraction needed for a unit of confusion is the factor of the condition.
+        edge = relevant / theory.relevant_fraction_needed(_setting(results, slack, 1.0))
+        reference(axes, x=edge, label=f"condition (8), slack {slack:g}", style=style)
+    reference(axes, x=relevant, label="tie of the vote", colour=BLACK, style="-")
+    panel(axes, "confusion fraction $\\alpha_\\#$", "success rate, test error")
+    return figure, f"$\\alpha_* = {relevant:g}$ fixed. {MEAN}"
+
+
+@picture
+def neurons(results: xr.Dataset) -> Drawn:
     kinds = results["output_weights"].values
-    figure, axes = canvas(4, len(kinds), width=3.6, height=3.0, squeeze=False)
+    figure, axes = canvas(4, len(kinds), width=3.6, height=3.4, squeeze=False)
     for row, kind in zip(axes, kinds, strict=True):
-        _neuron_panels(row, results.sel(output_weights=kind))
-        row[0].set_title(f"{kind} output weights: neurons")
-    caption(
-        figure,
-        results,
-        "Lucky neurons and the lengths of pattern images; runs that stopped keep their last value.",
-        verdicts,
-    )
-    return figure
+        _neuron_panels(row, results.sel(output_weights=kind), str(kind))
+    return figure, f"Lucky neurons and the lengths of pattern images. {BAND}"
 
 
-def _neuron_panels(row: Any, results: xr.Dataset) -> None:
-    step = np.asarray(results["step"].values)
-    shown = step <= max(int(np.nanmax(results["steps"].values)), step[1])
-
-    def mean(name: str, **where: int) -> np.ndarray:
-        return results[f"{name}_held"].mean("seed").isel(where).values[shown]
-
+def _neuron_panels(row: Any, results: xr.Dataset, kind: str) -> None:
     groups = ("lucky for $\\mu_1$", "lucky for $\\mu_2$", "wrong sign")
-    for index, colour in enumerate((BLUE, RED, ORANGE)):
-        row[0].plot(
-            step[shown],
-            mean("projection", group=index, pattern=min(index, 1) if index < 2 else 0),
-            color=colour,
-            label=f"{groups[index]}, along it",
-        )
-        row[1].plot(step[shown], mean("gate_persistence", group=index), color=colour, label=groups[index])
-    row[0].plot(
-        step[shown],
-        mean("projection", group=0, pattern=2),
-        "--",
-        color=BLUE,
-        label="lucky for $\\mu_1$, along $\\mu_3$",
+    projection, gates = results["projection_curve"], results["gate_persistence_curve"]
+    for i, (name, colour) in enumerate(zip(groups, (BLUE, RED, ORANGE), strict=True)):
+        own = projection.isel(group=i, pattern=i % 2)
+        line(row[0], own, "step", colour, f"{name}, along it")
+        line(row[1], gates.isel(group=i), "step", colour, name)
+    line(
+        row[0], projection.isel(group=0, pattern=2), "step", BLUE, "lucky for $\\mu_1$, along $\\mu_3$", "--"
     )
-    row[0].set(xlabel="step", ylabel="mean $w_i \\cdot p_j$")
-    row[1].set(xlabel="step", ylabel="share of open gates", ylim=(0, 1.02), title="gates on relevant tokens")
-    for name, style, label in (("key_norm", "-", "$W_K$"), ("query_norm", "--", "$W_Q$")):
-        for pattern, colour in ((0, BLUE), (1, RED), (2, "#888888")):
-            row[2].plot(
-                step[shown],
-                mean(name, pattern=pattern),
-                style,
-                color=colour,
-                label=f"{label}$\\mu_{pattern + 1}$",
-            )
-    row[2].set(xlabel="step", ylabel="length", title="keys and queries")
-    for pattern, colour in ((0, BLUE), (1, RED), (2, "#888888")):
-        row[3].plot(
-            step[shown], mean("value_norm", pattern=pattern), color=colour, label=f"$W_V\\mu_{pattern + 1}$"
-        )
-    row[3].set(xlabel="step", ylabel="length", title="values")
-    for panel in row:
-        panel.legend(fontsize=6)
-
-
-# Parts ------------------------------------------------------------------------------------------------------
-
-
-def _reached(results: xr.Dataset) -> xr.DataArray:
-    """Steps to zero training loss; runs that hit the cap are drawn at the cap."""
-    return results["steps"].astype(float)
-
-
-def _spread(axes: Axes, x: np.ndarray, values: xr.DataArray, colour: str, label: str | None = None) -> None:
-    """Mean over seeds with one standard error, and the seeds as faint points."""
-    rows = values.transpose("seed", ...).values
-    mean = np.nanmean(rows, axis=0)
-    error = np.nanstd(rows, axis=0, ddof=1) / np.sqrt(rows.shape[0]) if rows.shape[0] > 1 else None
-    order = np.argsort(x)
-    axes.plot(
-        np.broadcast_to(x, rows.shape).ravel(), rows.ravel(), ".", color=colour, alpha=0.2, markersize=3
-    )
-    axes.errorbar(
-        x[order],
-        mean[order],
-        yerr=None if error is None else error[order],
-        fmt="o-",
-        color=colour,
-        markersize=4,
-        capsize=2,
-        label=label,
-    )
-
-
-def _log_with_zero(axes: Axes, smallest: float) -> None:
-    """A logarithmic axis that goes linearly to zero below the smallest value that matters."""
-    axes.set_yscale("symlog", linthresh=smallest)
-    axes.set_ylim(bottom=-0.1 * smallest)
-    axes.set_yticks([tick for tick in axes.get_yticks() if tick >= 0])
-
-
-def _from_zero(axes: Axes) -> None:
-    axes.set_ylim(0, None)
-
-
-def _plain_ticks(axes: Axes, values: np.ndarray) -> None:
-    axes.set_xticks(values, [f"{v:g}" for v in values])
-    axes.minorticks_off()
+    for axes, name, style, label in (
+        (row[2], "key_norm", "-", "$W_K$"),
+        (row[2], "query_norm", "--", "$W_Q$"),
+        (row[3], "value_norm", "-", "$W_V$"),
+    ):
+        for i, colour in enumerate((BLUE, RED, GREY)):
+            curve = results[f"{name}_curve"].isel(pattern=i)
+            line(axes, curve, "step", colour, f"{label}$\\mu_{i + 1}$", style)
+    panel(row[0], "step", "mean $w_i \\cdot p_j$", f"{kind} weights: neurons")
+    panel(row[1], "step", "share of open gates", "gates on relevant tokens", ylim=(0, 1.02))
+    panel(row[2], "step", "length", "keys and queries")
+    panel(row[3], "step", "length", "values")

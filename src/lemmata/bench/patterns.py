@@ -1,0 +1,156 @@
+"""Patterns, noise and roles: what token data are made of.
+
+Random numbers come in as arrays or keys and leave as arrays, so that a study decides what depends on what. Every sample has
+its own key (`each`): the number of samples drawn does not change the first ones.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from lemmata.trial import Key
+
+Noise = Literal["gaussian", "truncated_gaussian", "uniform_ball", "sphere"]
+Rounding = Literal["alternate", "floor", "ceil"]
+
+
+def flat(draw: Callable[..., Array], key: Key, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Random numbers drawn in one row and then shaped: XLA takes ten times longer to compile the shaped draw."""
+    return draw(key, (math.prod(shape),), dtype).reshape(shape)
+
+
+def each(sample: Callable[[Key, Array], Any], key: Key, count: int) -> Any:
+    """`count` samples `sample(own key, index)`, stacked: sample n has a key of its own."""
+    return jax.vmap(lambda index: sample(jax.random.fold_in(key, index), index))(jnp.arange(count))
+
+
+# Patterns --------------------------------------------------------------------------------------------------------------
+
+
+def orthonormal(key: Key, count: int, dim: int, dtype: Any) -> Float[Array, "count dim"]:
+    """Orthonormal rows in random directions."""
+    return jnp.linalg.qr(flat(jax.random.normal, key, (dim, dim), dtype))[0].T[:count]
+
+
+def pattern_sets(
+    key: Key, count: int, dim: int, dtype: Any, members: int = 1, spread: float | Array = 0.5
+) -> Float[Array, "count members dim"]:
+    """Sets of unit patterns: the members of a set lie on an arc whose ends are `spread` apart, in a plane orthogonal to all
+    other sets. With one member a set is an orthonormal pattern."""
+    frame = orthonormal(key, count if members == 1 else 2 * count, dim, dtype)
+    centre = frame[:count, None]
+    if members == 1:
+        return centre
+    half = jnp.arcsin(jnp.asarray(spread, dtype) / 2)
+    angle = jnp.linspace(-half, half, members).astype(dtype)[None, :, None]
+    return jnp.cos(angle) * centre + jnp.sin(angle) * frame[count:, None]
+
+
+def outside(vectors: Float[Array, "*n dim"], basis: Float[Array, "count dim"]) -> Float[Array, "*n dim"]:
+    """What is left of vectors outside the span of orthonormal rows: noise that touches no pattern."""
+    return vectors - (vectors @ basis.T) @ basis
+
+
+# Noise -----------------------------------------------------------------------------------------------------------------
+
+
+def noise(
+    law: Noise, normal: Float[Array, "*n dim"], std: float | Array, radius: float | Array
+) -> Float[Array, "*n dim"]:
+    """Standard normal vectors carried to a noise law: Gaussian of scale `std` per coordinate; the same cut off so
+    that the norm is at most `radius`; uniform in the ball, or on the sphere, of that radius."""
+    along = normal / jnp.linalg.norm(normal, axis=-1, keepdims=True)
+    if law == "gaussian":
+        return std * normal
+    if law == "truncated_gaussian":
+        # Each coordinate is cut where the corner of the cube touches the ball.
+        return std * _truncated(normal, radius / math.sqrt(normal.shape[-1]) / std)
+    return radius * along * (_ball_radius(normal) if law == "uniform_ball" else 1)
+
+
+def _truncated(normal: Array, edge: Array | float) -> Array:
+    """A standard normal number carried monotonically to one that is cut off at ± edge."""
+    inside = jnp.abs(jax.scipy.special.ndtr(normal) - 0.5) * 2 * (jax.scipy.special.ndtr(edge) - 0.5)
+    return jnp.sign(normal) * jnp.minimum(jax.scipy.special.ndtri(0.5 + inside), edge)
+
+
+def _ball_radius(normal: Array) -> Array:
+    """The radius of a uniform point of the unit ball, from the length of a normal vector: P(r <= R) = R^dim."""
+    dim = normal.shape[-1]
+    return jax.scipy.special.gammainc(dim / 2, jnp.sum(normal**2, axis=-1, keepdims=True) / 2) ** (1 / dim)
+
+
+# Roles -----------------------------------------------------------------------------------------------------------------
+
+
+def share_count(mean: float | Array, turn: Array | int, rounding: Rounding) -> Int[Array, ""]:
+    """How many tokens of a role the sample of this turn has, when a fraction makes `mean` tokens.
+
+    "alternate" spreads the remainder over the samples, so that the average over samples is exactly `mean` (2.5 tokens: 3, 2,
+    3, 2, ...); half a token of offset keeps whole numbers whole under rounding errors.
+    """
+    slack = 1e-4
+    if rounding == "floor":
+        return jnp.floor(mean + slack).astype(int)
+    if rounding == "ceil":
+        return jnp.ceil(mean - slack).astype(int)
+    cycle = turn % 1000  # keeps the products small enough for single precision
+    return (jnp.floor((cycle + 1) * mean + 0.5) - jnp.floor(cycle * mean + 0.5)).astype(int)
+
+
+def chance_counts(
+    chance: Float[Array, " tokens"], fractions: Sequence[float | Array]
+) -> tuple[Int[Array, ""], ...]:
+    """How many tokens fall to each role when every token takes one by itself, with the given probabilities."""
+    below, counts = jnp.zeros((), int), []
+    edge: float | Array = 0.0
+    for fraction in fractions:
+        edge = edge + fraction
+        upto = jnp.sum(chance < edge)
+        counts.append(upto - below)
+        below = upto
+    return tuple(counts)
+
+
+def blocks(counts: Sequence[int | Array], tokens: int) -> Int[Array, " tokens"]:
+    """Roles in blocks: the first `counts[0]` tokens have role 0, the next role 1, ...; the rest has role `len(counts)`."""
+    place = jnp.arange(tokens)
+    ends = jnp.cumsum(jnp.stack([jnp.asarray(count) for count in counts]))
+    return jnp.sum(place[:, None] >= ends[None, :], axis=1)
+
+
+def ranks(values: Float[Array, " n"]) -> Int[Array, " n"]:
+    """The place of every value in increasing order, ties in the order of their index. Of uniform numbers it is a
+    random order, and `ranks(chance) < count` a random subset."""
+    place = jnp.arange(values.shape[0])
+    before = (values[None, :] < values[:, None]) | (
+        (values[None, :] == values[:, None]) & (place[None] < place[:, None])
+    )
+    return jnp.sum(before, axis=1)
+
+
+# Diagnostics -----------------------------------------------------------------------------------------------------------
+
+
+class Separation(NamedTuple):
+    """lambda, the largest inner product of tokens of different patterns, and the smallest of equal ones."""
+
+    cross_inner_max: Array
+    same_inner_min: Array
+
+
+def separation(
+    tokens: Float[Array, "*n tokens dim"], pattern: Int[Array, "*n tokens"], real: Bool[Array, "*n tokens"]
+) -> Separation:
+    """How well tokens keep their patterns apart; `real` marks those that have one."""
+    rows, kind = tokens.reshape(-1, tokens.shape[-1]), pattern.reshape(-1)
+    inner = rows @ rows.T
+    same = kind[:, None] == kind[None, :]
+    both = real.reshape(-1)[:, None] & real.reshape(-1)[None, :]
+    return Separation(
+        jnp.max(jnp.where(both & ~same, inner, -jnp.inf)), jnp.min(jnp.where(both & same, inner, jnp.inf))
+    )

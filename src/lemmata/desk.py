@@ -1,0 +1,189 @@
+"""Where orders are taken: names of figures, sweep files and folders become orders, and whole studies are checked.
+
+What the commands do is here, callable from Python; `cli` parses and prints.
+"""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lemmata.errors import BadInput, require, unknown
+from lemmata.lab.looks import until_decided
+from lemmata.lab.order import Order
+from lemmata.lab.pool import Pool
+from lemmata.lab.store import Store
+from lemmata.progress import Progress, silence
+from lemmata.study import Study, scale_named, study
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from lemmata.measure.compare import Verdict
+
+Shown = Callable[[str], AbstractContextManager[Progress]]
+
+
+def place_order(name: str, scale: str | None = None, **options: Any) -> Order:
+    """An order from STUDY/FIGURE, from a sweep file (TOML), or from the folder of an earlier run.
+
+    Options: `changes`, `seeds`, `out`, `reading`.
+    """
+    given = {word: value for word, value in options.items() if value not in (None, "", {})}
+    require(options.get("seeds") != 0, "a sweep needs at least one seed, not 0.")
+    if name.endswith(".toml"):
+        return _from_file(Path(name), scale, given)
+    if (Path(name) / "manifest.json").exists():
+        return _again(Path(name), scale, given)
+    study_id, _, figure_id = name.partition("/")
+    chosen = study(study_id)
+    require(
+        figure_id != "",
+        f"name a figure of '{study_id}': {', '.join(f'{study_id}/{f}' for f in chosen.figures)}.",
+    )
+    return chosen.figure(figure_id).order(scale or "quick", **given)
+
+
+def stored_order(name: str, scale: str | None = None, out: str | None = None) -> Order:
+    """The order whose results are stored for a figure (or in a folder): a store knows its order."""
+    order = place_order(name, scale, out=out)
+    if not order.store.exists:
+        raise BadInput(f"nothing is stored in '{order.store.path}' yet; run first: {order.command}")
+    return _again(order.store.path, None, {})
+
+
+def stored_orders(chosen: Study, scale: str) -> list[Order]:
+    """The orders of a study whose results are stored at a scale, figure by figure and reading by reading."""
+    found = []
+    for id in chosen.figures:
+        figure = chosen.figure(id)
+        for reading in figure.readings or [""]:
+            folder = figure.order(scale, reading=reading).default_folder
+            found += [_again(folder, None, {})] if Store(folder).exists else []
+    return found
+
+
+def check(
+    name: str,
+    scale: str = "quick",
+    workers: int = 0,
+    changes: Mapping[str, Any] | None = None,
+    seeds: int | None = None,
+    out: str | None = None,
+    inside: bool = False,
+    more: bool = False,
+    budget: int | None = None,
+    shown: Shown = lambda name: silence(),
+) -> "list[Verdict]":
+    """Run what is missing for the claims of a study (STUDY) or for one (STUDY/CLAIM), and judge them.
+
+    With `more`, seeds are added until every claim is decided or `budget` extra trainings are spent.
+    """
+    study_id, _, claim_id = name.partition("/")
+    chosen = study(study_id)
+    only = claim_id or None
+    claims = [chosen.claim(claim_id)] if claim_id else chosen.claims
+    require(budget is None or budget > 0, f"a budget is a number of trainings, not {budget}.")
+    orders: dict[tuple[str, str], Order] = {}
+    for id in dict.fromkeys(claim.figure for claim in claims):
+        figure = chosen.figure(id)
+        for reading in figure.readings or [""]:
+            order = figure.order(scale, changes=dict(changes or {}), seeds=seeds, reading=reading)
+            folder = Path(out) / id / reading.replace(" ", "-") if out else None
+            orders[id, reading] = replace(order, out=folder)
+    for order in orders.values():
+        order.sweep.cells  # noqa: B018  (built now, so that bad input shows before anything is written)
+    results: dict[tuple[str, str], xr.Dataset] = {}
+    with Pool(workers) as pool:
+
+        def carry_out(which: tuple[str, str]) -> None:
+            with shown(orders[which].name) as told:
+                results[which] = orders[which].run(pool, told)
+
+        for which in orders:
+            carry_out(which)
+        if not more:
+            return chosen.check(*results.values(), only=only, inside=inside)
+
+        def look(rate: float) -> "list[Verdict]":
+            return chosen.check(*results.values(), only=only, rate=rate, inside=inside)
+
+        def add(id: str, count: int) -> None:
+            for which in [w for w in orders if w[0] == id]:
+                order = orders[which]
+                orders[which] = replace(order, seeds=len(order.sweep.seeds) + count, looks=order.looks + 1)
+                carry_out(which)
+
+        sizes = {id: len(order.sweep.seeds) for (id, _), order in orders.items()}
+        cells = {id: sum(len(o.sweep.cells) for (i, _), o in orders.items() if i == id) for id in sizes}
+        prices = {id: cells[id] // sizes[id] for id in sizes}
+        return until_decided(
+            look, lambda claim: chosen.claim(claim).figure, sizes, prices, add, budget or sum(cells.values())
+        )
+
+
+def _again(folder: Path, scale: str | None, given: Mapping[str, Any]) -> Order:
+    """The order that made the results in a folder, with other settings where they are given."""
+    old = Store(folder).manifest
+    require("figure" in old, f"'{folder}' holds a sweep of its own, not a figure's.")
+    figure = study(old["study"]).figure(old["figure"])
+    if not given and scale is None:
+        figure = replace(figure, draw_number=old.get("draw", 0))
+    changes = old["changes"] | given.get("changes", {})
+    return Order(
+        figure,
+        scale_named(scale or old["scale"]),
+        changes,
+        old["added_axes"],
+        given.get("seeds", old["seeds"]),
+        given.get("out", folder),
+        given.get("reading", old.get("reading", "")),
+        old.get("looks", 1),
+    )
+
+
+def _from_file(path: Path, scale: str | None, given: Mapping[str, Any]) -> Order:
+    """A sweep file: `study`, `figure`, and optionally `scale`, `seeds`, `out`, `reading`, tables `[set]` and `[axes]`."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInput(f"cannot read the sweep file '{path}': {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"'{path}' is not a valid TOML file: {error}.") from None
+    kinds: dict[str, Any] = {
+        "study": str,
+        "figure": str,
+        "scale": str,
+        "seeds": int,
+        "out": str,
+        "reading": str,
+    }
+    kinds |= {"set": dict, "axes": dict}
+    for word, value in content.items():
+        if word not in kinds:
+            raise unknown(f"entry of {path}", word, kinds)
+        said = {str: "text", int: "a whole number", dict: "a table"}[kinds[word]]
+        right = isinstance(value, kinds[word]) and not isinstance(value, bool)
+        require(right, f"'{word}' in '{path}' takes {said}, not {value!r}.")
+    for word in ("study", "figure"):
+        require(word in content, f"the sweep file '{path}' does not name a {word}.")
+    axes = _flat(content.get("axes", {}))
+    for name, values in axes.items():
+        require(
+            isinstance(values, list), f"axis '{name}' in '{path}' takes a list of values, not {values!r}."
+        )
+    options = {word: content[word] for word in ("seeds", "out", "reading") if word in content} | dict(given)
+    options["changes"] = {**_flat(content.get("set", {})), **given.get("changes", {})}
+    options.setdefault("out", str(Path("runs") / path.stem))
+    name = f"{content['study']}/{content['figure']}"
+    return replace(place_order(name, scale or content.get("scale"), **options), axes=axes)
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """TOML writes data.samples as a nested table; the lab wants the dotted path."""
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
+    return flat

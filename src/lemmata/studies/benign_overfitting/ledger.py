@@ -1,0 +1,101 @@
+"""Every numbered statement of the paper, once: as printed, as mended, its formula here, and what it is held against."""
+
+from lemmata.study import Statement
+
+REDUCTIONS = "claim exact-reductions"
+RUNS = "tests/studies/benign_overfitting/test_theory.py"
+START = "tests/studies/benign_overfitting/test_simulators.py"
+
+# fmt: off
+LEDGER: tuple[Statement, ...] = (
+    Statement("Definition 3.1", "data model; noise projected off the signals",
+              "experiments use isotropic noise: a flag", "data.draw", START),
+    Statement("Eq. 1", "the network", "", "network.output", REDUCTIONS),
+    Statement("Condition 4.1", "ten items; C_p = 5 sqrt(M)", "(6) is for constant steps; schedules: step-schedule",
+              "theory.conditions", "every claim, cell by cell"),
+    Statement("Theorem 4.1", "N SNR^2 = Omega(1): T = Theta(1/(eta eps |mu|^2 |w_O|^2)), L_S <= eps, L_D = o(1)", "",
+              "theory.benign_conditions, benign_stage3_end", "claims theorem-benign-loss, -time; "
+              "benign-generalises, time-signal"),
+    Statement("Theorem 4.2", "1/(N SNR^2) = Omega(1): T = Theta(N/(eta eps sigma_p^2 d |w_O|^2)), L_S <= eps, L_D = "
+              "Theta(1)", "", "theory.harmful_conditions, harmful_stage3_end", "claims theorem-harmful-loss, -time; "
+              "harmful-fits-but-fails, time-samples"),
+    Statement("Section 4, comparison", "N SNR^2 needs fewer samples than N SNR^q below SNR 1", "", "network.Filters",
+              "claims rival-exponent, rival-network"),
+    Statement("Definitions 5.1, 5.2, B.1-B.3", "vectorised Q and K, scalarised V, alpha and beta", "",
+              "trials.simulators", REDUCTIONS),
+    Statement("Lemma 5.1", "increments of gamma and rho", "", "trials.simulators.coefficients", REDUCTIONS),
+    Statement("Section 5.2", "W_Q, W_K and W_V promote each other", "", "figures.ARMS", "claims "
+              "attention-speeds-values, values-drive-attention and their harmful twins"),
+    Statement("Lemmas 5.2, D.5", "explicit T1; 3M lead at T1", "",
+              "theory.benign_stage1_end, benign_values_at_stage1_end", f"claims stage1-bound, lead-in-fig1; {RUNS}"),
+    Statement("Lemma 5.3, D(t)", "gap >= log(e^gap(T1) + c (t-T1)(t-T1-1)); logits monotone; V_+ linear",
+              "D(t) has (t-T1)(t-T1+1) for t+1: the same; B(t) is a sandwich, not linear growth",
+              "theory.benign_gap_bound", f"claim benign-linear; {RUNS}"),
+    Statement("Lemma 5.4, F(t)", "V_+ >= log(e^V(T2) + c (t-T2)); <= 2 log(O(1/eps)); T3 with 1/LOG",
+              "T3 without 1/LOG, as Lemma D.7 and Theorem 4.1 have it",
+              "theory.value_growth, stage3_value_upper, stage3_slope_range", f"claim benign-logarithmic; {RUNS}"),
+    Statement("Lemma 5.5", "y f >= log(C/eps)/C' - 1 on fresh data; C' = 2 M^2 (136)", "", "theory.benign_margin",
+              RUNS),
+    Statement("Figure 1", "test loss 0.2 almost follows N SNR^2 = 1000", "two readings of 'divided by 16'",
+              "theory.PAPER_CONTROL", "claims paper-curve, boundary-exponent"),
+    Statement("Figure 2", "MNIST, two-layer ViT", "not part of this study"),
+    Statement("Figures 3, 4", "values, logits and attention move to the winner", "", "", "claims benign-attention, "
+              "benign-values, harmful-attention, harmful-values"),
+    Statement("Eqs 3, 4", "derivative of the softmax", "off the diagonal the minus sign is missing",
+              "trials.simulators.drive", START),
+    Statement("Lemma B.1", "gradients", "", "trials.simulators.drive", START),
+    Statement("Lemmas B.2, B.3, Eqs 196-214", "updates of V and of all inner products", "", "trials.simulators.Grams",
+              REDUCTIONS),
+    Statement("Remark after B.3, Eq. 298", "leading order of the logits", "", "trials.simulators.Leading", START),
+    Statement("Lemma C.1", "each label has N/4 to 3N/4 of the samples", "", "theory.label_counts_hold", RUNS),
+    Statement("Lemma C.2", "|V(0)| <= d_h^-1/4; signals by sigma_V |w_O| |mu| sqrt(log(2NM/delta))",
+              "the normal tail asks for sqrt(2) more; |mu|^-2 in its proof is |mu|^-1", "theory.initial_value_bound",
+              RUNS),
+    Statement("Lemma C.3", "norms and products of queries and keys at the start", "",
+              "theory.row_norm_range, row_product_bound", RUNS),
+    Statement("Lemma C.4", "norms and products of noise tokens", "", "theory.noise_norm_range, noise_product_bound",
+              RUNS),
+    Statement("Lemma D.1", "loss derivative near 1/2 while values are o(1)", "exact form", "theory.slope_range", RUNS),
+    Statement("Lemma D.2", "attention near 1/M while logits are o(1)", "exact form", "theory.attention_range", RUNS),
+    Statement("Lemmas D.3, D.6, E.1, E.4", "values move by at most 3/4 eta |mu|^2 and 2 eta C_p^2 sigma_p^2 d / N a "
+              "step", "", "theory.signal_value_step_bound, noise_value_step_bound", RUNS),
+    Statement("Eq. 17", "d >= 16 N^2 log(4 N^2 M^2 / delta) makes cross terms small", "",
+              "theory.dimension_for_small_cross_terms", RUNS),
+    Statement("Lemmas D.4, E.2, C(t), G(t), K(t), O(t)", "squared norms keep their order", "", "measures.norm_change",
+              "claims theorem-norms, norms-in-fig1, norms-in-fig3"),
+    Statement("B(t), Claim 1", "V_+ between two lines in stage II; 3M lead", "", "theory.linear_value_bounds",
+              "claims benign-linear-bounds, lead-lasts"),
+    Statement("D(t), H(t), Claims 2, 6", "logits on the signal rise, on noise fall", "", "", RUNS),
+    Statement("E(t), I(t), M(t), Q(t), Claims 3-4, 7-8", "logits below log(d_h^1/2), log(d_h^1/2/eps)", "",
+              "theory.stage2_logit_bound, stage3_logit_bound", RUNS),
+    Statement("Eqs 64, 65, 108-111", "attention left on noise", "", "theory.benign_leak",
+              "claims leak-signal, leak-noise"),
+    Statement("Lemma D.7", "T = C/(eta eps |mu|^2 |w_O|^2) gives L_S <= eps", "", "theory.convergence_time",
+              "claims time-eps-benign, time-constant-benign"),
+    Statement("Lemma D.8", "fresh signal queries keep 1/(2M) on the signal", "", "theory.least_signal_attention",
+              "claim theorem-fresh-attention"),
+    Statement("Eqs 119, 125, 129, 130", "movement of W_K", "", "theory.weight_movement", RUNS),
+    Statement("Lemma D.9", "fresh noise values at most 1", "sigma_p stands where the strong token has C_p sigma_p", "",
+              "claims theorem-fresh-noise, fresh-noise-in-fig1"),
+    Statement("Eqs 134, 176", "movement of W_V w_O", "", "theory.value_movement", RUNS),
+    Statement("Lemma D.10", "L_D <= 3 exp(-log(C/eps)/(2 M^2)) + C delta^1/2 / N", "",
+              "theory.benign_test_loss_bound, fresh_loss_exponent", "claims theorem-benign-loss, theorem-benign-power"),
+    Statement("Lemma E.3", "explicit T1; the strong noise leads 3M times", "its title says signals",
+              "theory.harmful_stage1_end, harmful_values_at_stage1_end", f"claim theorem-harmful-stage1; {RUNS}"),
+    Statement("J(t), N(t), Claims 9, 13", "y V_n,2 linear, then logarithmic", "", "theory.early_strong_value_step",
+              "claim harmful-values"),
+    Statement("L(t), P(t), Claims 10, 14", "the gap to token 2 grows as log t^2", "", "theory.harmful_gap_bound", RUNS),
+    Statement("Lemma E.5, Eqs 165-170", "L_S = 0.1; attention off the strong noise", "L_S <= eps, as its proof has it",
+              "theory.harmful_leak", "claims harmful-leak-signal, harmful-leak-noise"),
+    Statement("Lemma E.6", "fresh noise values within 1/2 and margin at most 1/2 with probability 1/2; L_D >= 0.1", "",
+              "theory.HARMFUL_LOSS_FLOOR_PROOF", "claims theorem-quiet-noise, theorem-small-margin, "
+              "theorem-harmful-loss and in fig1"),
+    Statement("Eqs 181-195", "alpha and beta", "beta_++ is missing: it equals alpha_++",
+              "trials.simulators.coefficients", START),
+    Statement("F.4", "signs and explicit bounds of alpha and beta", "1/6 for 1/5 in two of them",
+              "theory.coefficient_bounds, benign_signs, harmful_signs", RUNS),
+    Statement("F.12", "why lower orders are small; rows of alpha sum to 0", "", "theory.lower_order_ratios",
+              f"{RUNS}; {START}"),
+    Statement("Appendix G", "augmentation: copies against noise", "", "theory.control_after_augmentation", RUNS),
+)
+# fmt: on

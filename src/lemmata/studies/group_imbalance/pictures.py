@@ -1,0 +1,356 @@
+"""Drawings of this study's results, the sharp predictions of maximum likelihood on top."""
+
+from math import sqrt
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from lemmata.draw.curves import law, line, lines, reference, slope
+from lemmata.draw.palette import BLACK, BLUE, CYCLE, GREEN, ORANGE, RED
+from lemmata.draw.phase import success_map
+from lemmata.draw.style import canvas, panel, picture
+from lemmata.results import settings, trial_at
+from lemmata.studies.group_imbalance import measures
+from lemmata.studies.group_imbalance.theory import population, world_of
+
+Drawn = tuple[Figure, str]
+
+# Success maps ------------------------------------------------------------------------------------------------------------
+
+
+def _error_constants(results: xr.Dataset, over: str) -> np.ndarray:
+    """tr I^-1 along an axis for the teachers of three seeds: the geometric mean."""
+
+    def one(value) -> float:
+        trial = trial_at(results, **{over: value})
+        worlds = [world_of(trial, seed) for seed in range(3)]
+        found = [population.fisher_information(w.mixture, w.teacher) for w in worlds]
+        return float(np.exp(np.mean([np.log(population.error_constant(i)) for i in found])))
+
+    return np.array([one(value) for value in results[over].values])
+
+
+def _map(results: xr.Dataset, over: str, xlabel: str, predicted, name: str, log: str = "") -> Figure:
+    figure, axes = canvas(1, width=5.2, height=4.2)
+    mesh, _ = success_map(axes, measures.success(results), over, "samples", predicted, name)
+    figure.colorbar(mesh, ax=axes, label="share of successes")
+    panel(axes, xlabel, "samples n", log=log, ticks=results[over].values)
+    return figure
+
+
+@picture
+def dimension_map(results: xr.Dataset) -> Drawn:
+    """Figure 4.2: the share of experiments whose starts all reach one point, over d and n."""
+    figure = _map(results, "dim", "dimension d", np.asarray(results.dim.values, float), "proportional to d")
+    return (
+        figure,
+        "Share of experiments in which all starts near W* reach the same critical point (spread at most 1e-3).",
+    )
+
+
+@picture
+def mean_map(results: xr.Dataset) -> Drawn:
+    """Figure 4.3(a): the same over the mean of group 1."""
+    results = results.assign_coords(mean=results["shift"] * sqrt(settings(results)["population.dim"]))
+    predicted = _error_constants(results, "shift")
+    figure = _map(results, "mean", r"$\|\mu_1\|$", predicted, r"proportional to tr $I(W^*)^{-1}$")
+    return figure, "Success over the mean of group 1, the other mean at -1."
+
+
+@picture
+def covariance_map(results: xr.Dataset) -> Drawn:
+    """Figure 4.3(b): the same over the covariance of group 1."""
+    predicted = _error_constants(results, "spread")
+    figure = _map(results, "spread", r"$\sigma_1$", predicted, r"proportional to tr $I(W^*)^{-1}$", log="x")
+    return figure, "Success over the standard deviation of group 1."
+
+
+# Speed and error ---------------------------------------------------------------------------------------------------------
+
+
+def _descents(results: xr.Dataset, over: str, label: str, xlabel: str, log: str) -> Figure:
+    figure, (left, right) = canvas(2)
+    lines(left, results.distance_curve.where(results.distance_curve > 0), "step", over, label)
+    panel(left, "iteration t", r"$\|W_t-\hat W_n\|_F$", log="y")
+    line(right, measures.rate(results), over, BLUE, "measured, near the end", "o-")
+    line(
+        right,
+        results.rate_sharp,
+        over,
+        BLACK,
+        r"$\lambda_{min}/\lambda_{max}$ of the Fisher information",
+        "--",
+        spread="none",
+    )
+    panel(right, xlabel, r"$1-v$", log=log, ticks=results[over].values)
+    return figure
+
+
+@picture
+def descents_mean(results: xr.Dataset) -> Drawn:
+    """Figure 4.4(a)."""
+    figure = _descents(results, "shift", "C = {:g}", "mean scale C", "y")
+    return (
+        figure,
+        "Distance to the critical point (median and quartiles) and the rate of convergence as the means grow.",
+    )
+
+
+@picture
+def descents_covariance(results: xr.Dataset) -> Drawn:
+    """Figure 4.4(b)."""
+    figure = _descents(results, "norm", r"$\|\Sigma\|$ = {:g}", r"$\|\Sigma\|$", "xy")
+    return figure, "Distance to the critical point and the rate of convergence as both covariances grow."
+
+
+@picture
+def neurons(results: xr.Dataset) -> Drawn:
+    """Figure 4.5(a): v against -1/K^2, and 1 - v against K."""
+    figure, (left, right) = canvas(2)
+    placed = results.assign_coords(minus=-1.0 / results.neurons.astype(float) ** 2)
+    line(left, placed.contraction, "minus", BLUE, "measured", "o-")
+    panel(left, r"$-1/K^2$", "factor v")
+    seen = line(right, measures.rate(results), "neurons", BLUE, "measured", "o-")
+    line(right, results.rate_sharp, "neurons", BLACK, "Fisher information", "--", spread="none")
+    slope(right, seen, -2.0, r"$K^{-2}$", colour=RED, style=":")
+    panel(right, "neurons K", r"$1-v$", log="xy", ticks=results.neurons.values)
+    return figure, "Rate of convergence against the number of neurons; W* is drawn anew for every seed."
+
+
+@picture
+def errors(results: xr.Dataset) -> Drawn:
+    """Figure 4.5(b): the error against sqrt(log n / n), and against n."""
+    figure, (left, right) = canvas(2)
+    n = results.samples.astype(float)
+    placed = results.assign_coords(scale=xr.ufuncs.sqrt(xr.ufuncs.log(n) / n))
+    line(left, placed.error, "scale", BLUE, "measured", "o-")
+    panel(left, r"$\sqrt{\log n/n}$", r"$\|\hat W_n-W^*P\|_F$", xlim=(0, None), ylim=(0, None))
+    line(right, results.error, "samples", BLUE, r"error of the weights", "o-")
+    line(right, results.error_sharp, "samples", BLACK, r"$\sqrt{\mathrm{tr}\,I^{-1}/n}$", "--", spread="none")
+    line(right, measures.risk(results, "excess", "average"), "samples", RED, "average excess risk", "s-")
+    size = settings(results)["population.dim"] * settings(results)["population.neurons"]
+    law(right, n.values, size / (2 * n.values), r"$dK/(2n)$", RED, ":")
+    panel(right, "samples n", log="xy", ticks=results.samples.values)
+    return figure, "Error of the weights and excess risk at the critical point."
+
+
+# Risks of groups ---------------------------------------------------------------------------------------------------------
+
+
+def _risks(results: xr.Dataset, over: str, xlabel: str, log: str = "") -> Figure:
+    """Majority, minority and average side by side, for the three risks that may be meant."""
+    figure, panels = canvas(3, width=3.9)
+    titles = {
+        "raw": "cross-entropy at $\\hat W_n$",
+        "excess": "excess risk at $\\hat W_n$",
+        "budget": "excess after 100 steps",
+    }
+    for axes, (kind, title) in zip(panels, titles.items(), strict=True):
+        if kind == "raw":
+            majority = (results.group_excess + results.group_entropy).isel(group=0)
+        elif kind == "excess":
+            majority = results.group_excess.isel(group=0)
+        else:
+            majority = results.group_excess_curve.sel(step=measures.BUDGET).isel(group=0)
+        line(axes, majority, over, GREEN, "majority", "s-")
+        line(axes, measures.risk(results, kind, "group"), over, RED, "minority", "o-")
+        line(axes, measures.risk(results, kind, "average"), over, BLUE, "average", "^-")
+        line(
+            axes,
+            measures.risk(results, kind, "even"),
+            over,
+            CYCLE[4],
+            "average, groups in equal parts",
+            "-",
+            spread="none",
+        )
+        if kind == "excess":
+            line(
+                axes,
+                results.group_sharp.isel(group=1),
+                over,
+                BLACK,
+                r"tr$(I_2I^{-1})/2n$",
+                "--",
+                spread="none",
+            )
+            shape = settings(results)
+            flat = shape["population.dim"] * shape["population.neurons"] / (2 * shape["population.samples"])
+            reference(axes, y=flat, label="dK/(2n)")
+        panel(axes, xlabel, title=title, log=log + ("" if kind == "raw" else "y"), ticks=results[over].values)
+    return figure
+
+
+TEXT = "Risk of the majority, the minority and the average, for each risk that the document may mean."
+
+
+@picture
+def risks_covariance(results: xr.Dataset) -> Drawn:
+    """Figure 4.6(a)."""
+    return _risks(results, "spread", r"$\sigma_2$", "x"), TEXT
+
+
+@picture
+def risks_mean(results: xr.Dataset) -> Drawn:
+    """Figure 4.6(b)."""
+    return _risks(results, "shift", r"mean of group 2 (times $\mathbf{1}$)"), TEXT
+
+
+@picture
+def risks_fraction(results: xr.Dataset) -> Drawn:
+    """Figures 4.7(a) and (b)."""
+    return _risks(results, "fraction", r"fraction $\lambda_2$"), TEXT
+
+
+# The initialisation ------------------------------------------------------------------------------------------------------
+
+
+@picture
+def initialisations(results: xr.Dataset) -> Drawn:
+    """Figure C.1: distance to the critical point and loss over the iterations, from each kind of start."""
+    figure, (left, right) = canvas(2)
+    steps = results.path_step.isel(seed=0, begin=0).values
+    placed = results.assign_coords(point=steps)
+    lines(left, placed.distance_path.where(placed.distance_path > 0), "point", "begin", "{} start")
+    panel(left, "iteration t", r"$\|W_t-\hat W_n\|_F$", log="y")
+    above = placed.loss_path - placed.critical_loss.sel(begin="local")
+    lines(right, above.where(above > 1e-14), "point", "begin", "{} start")
+    panel(right, "iteration t", r"$f_n(W_t)-f_n(\hat W_n)$", log="y")
+    made = float(results.relative_error.sel(begin="tensor").mean())
+    return (
+        figure,
+        f"Descent from each start. The tensor initialisation has a relative error of {made:.2f} on average.",
+    )
+
+
+@picture
+def deviations(results: xr.Dataset) -> Drawn:
+    """Lemmas C.4.5, C.5.1, C.6.1 to C.6.4 and C.3.3 against n."""
+    figure, (left, right) = canvas(2)
+    names = {
+        "hessian": "Hessian",
+        "gradient": "gradient",
+        "first": r"$Q_1$",
+        "second": r"$Q_2$",
+        "third": r"$R_3$",
+    }
+    for colour, (what, name) in zip(CYCLE, names.items(), strict=False):
+        seen = line(left, results[f"{what}_off"], "samples", colour, name, "o-", spread="none")
+    slope(left, seen, -0.5, r"$n^{-1/2}$")
+    panel(left, "samples n", "distance from the population's", log="xy", ticks=results.samples.values)
+    for colour, (what, name) in zip(
+        (BLUE, GREEN, RED),
+        {
+            "subspace": "subspace",
+            "inverted": r"$W_0$, magnitudes inverted",
+            "literal": r"$W_0$, magnitudes as printed",
+        }.items(),
+        strict=True,
+    ):
+        seen = line(right, results[f"{what}_off"], "samples", colour, name, "o-")
+    first = line(right, results.subspace_off, "samples", BLUE, None, "o-", spread="none")
+    slope(right, first, -0.5, r"$n^{-1/2}$")
+    panel(right, "samples n", "relative error", log="xy", ticks=results.samples.values)
+    return (
+        figure,
+        "How far moments, derivatives and the tensor initialisation of n samples are from the population's.",
+    )
+
+
+# Theory ------------------------------------------------------------------------------------------------------------------
+
+COLUMN_NAMES = {
+    "covariance-small": r"$\|\Sigma_l\|\to0$",
+    "covariance-large": r"$\|\Sigma_l\|$ large",
+    "mean": r"$\|\mu_l\|$",
+    "fraction-smallest": r"$\lambda_l$, $\Sigma_l$ smallest",
+    "fraction-largest": r"$\lambda_l$, $\Sigma_l$ largest",
+}
+
+
+def _columns(results: xr.Dataset, quantities: dict[str, str]) -> Figure:
+    figure, panels = canvas(5, width=2.7, height=3.4)
+    for axes, column in zip(panels, results.column.values.tolist(), strict=True):
+        for colour, (quantity, name) in zip(CYCLE, quantities.items(), strict=False):
+            values = measures.along(results, quantity, column)
+            first = values.isel(place=0).drop_vars(["place", "parameter"], errors="ignore")
+            line(axes, values / first, "parameter", colour, name, "o-", spread="quartiles")
+        log = "y" if column.startswith("fraction") else "xy"
+        panel(axes, COLUMN_NAMES[column], log=log, keyed=axes is panels[0])
+    panels[0].set_ylabel("relative to the first value")
+    return figure
+
+
+@picture
+def table(results: xr.Dataset) -> Drawn:
+    """Table 4.1 from the closed forms, column by column."""
+    names = {
+        "samples": r"$n_{sc}$",
+        "rate": r"$1-v$",
+        "error": r"$E_w$",
+        "average": r"$E$",
+        "group": r"$E_l$",
+    }
+    figure = _columns(results, {f"closed_{row}": name for row, name in names.items()})
+    return (
+        figure,
+        "The rows of Table 4.1 from the closed forms, along each of its columns (median and quartiles over W*).",
+    )
+
+
+@picture
+def sharp_table(results: xr.Dataset) -> Drawn:
+    """The same columns by the Fisher information."""
+    names = {
+        "sharp_error": r"$\sqrt{\mathrm{tr}\,I^{-1}}$",
+        "sharp_rate": r"$\lambda_{min}/\lambda_{max}$",
+        "sharp_group": r"tr$(I_lI^{-1})/2$",
+        "sharp_average": "average excess",
+    }
+    return _columns(
+        results, names
+    ), "Error, speed and risks by the Fisher information, along the columns of Table 4.1."
+
+
+@picture
+def lemmas(results: xr.Dataset) -> Drawn:
+    """Both sides of Lemmas C.4.1 and C.4.4: below 1 the lemma is violated."""
+    figure, panels = canvas(3, width=3.9)
+    shown = {
+        "lemma_ratio": "Lemma C.4.1: smallest eigenvalue / rho",
+        "least_over_bound": r"Lemma C.4.4: $\lambda_{min}$ / bound",
+        "least_over_mended": r"Lemma C.4.4 with rho_exact",
+    }
+    for axes, (name, title) in zip(panels, shown.items(), strict=True):
+        for style, pattern in zip(("o--", "s-"), results.pattern.values.tolist(), strict=True):
+            for colour, std in zip((BLUE, RED, GREEN, ORANGE, *CYCLE), results["std"].values, strict=False):
+                values = results[name].sel(pattern=pattern, std=std)
+                line(axes, values, "size", colour, rf"{pattern}, $\sigma$ = {std:g}", style, spread="none")
+        reference(axes, y=1.0)
+        panel(axes, "mean, each coordinate", title=title, log="y", keyed=axes is panels[1])
+    return figure, "A ratio below 1 is a counter-example."
+
+
+@picture
+def noise(results: xr.Dataset) -> Drawn:
+    """The floor that gradient noise leaves, with the exact one and the bound of (4.8)."""
+    figure, axes = canvas(1, width=5.5, height=4.0)
+    shades = (BLUE, RED, GREEN, ORANGE)
+    for colour, count in zip(shades, results.samples.values.tolist(), strict=False):
+        one = results.sel(samples=count)
+        line(axes, measures.floor(results).sel(samples=count), "noise", colour, f"measured, n = {count}", "o")
+        line(axes, one.floor_exact, "noise", colour, "exact" if colour == BLUE else None, "-", spread="none")
+        line(
+            axes,
+            one.floor_bound,
+            "noise",
+            colour,
+            "bound (4.8)" if colour == BLUE else None,
+            ":",
+            spread="none",
+        )
+    panel(
+        axes, r"noise level $\xi$", r"$\|W_t-\hat W_n\|_F$, second half", log="xy", ticks=results.noise.values
+    )
+    return figure, "Where gradient noise keeps the iterates."

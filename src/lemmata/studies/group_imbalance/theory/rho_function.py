@@ -1,0 +1,179 @@
+"""The rho function of Definition C.2.2: its values by quadrature, its limits, its monotone envelopes, and what Lemma
+C.4.1 needs in its place.
+
+For z ~ N(u, 1): alpha_q = E[phi'(sigma z) z^q], beta_q = E[phi'(sigma z)^2 z^q],
+
+    rho(u, sigma) = min( min_{i != j} (u_j^2 + 1) V(u_i),  min_i B(u_i) ),
+    V = beta_0 - alpha_0^2,   B = beta_2 - alpha_2^2 / (u^2 + 1)                                        (C.6)
+
+All expectations are by the trapezoidal rule, which converges geometrically for these functions: their nearest poles
+lie at the distance pi / sigma from the real line.
+"""
+
+from math import exp, pi, sqrt
+
+import numpy as np
+from scipy.special import expit
+
+REACH = 11.0  # standard deviations at which a Gaussian is below rounding
+
+
+def slope(t: np.ndarray) -> np.ndarray:
+    """phi'(t) = phi(t) phi(-t)."""
+    return expit(t) * expit(-t)
+
+
+def bend(t: np.ndarray) -> np.ndarray:
+    """phi''(t)."""
+    return slope(t) * (expit(-t) - expit(t))
+
+
+def line(mean: float, scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of N(mean, 1) for analytic functions of `scale` z with poles at distance pi, decaying like
+    e^-2t or not at all."""
+    step = min(0.45, 0.45 / scale)
+    centre = abs(mean)
+    low = min(centre, max(centre - 2 * scale, 0.0)) - REACH
+    count = int(np.ceil((centre + REACH - low) / step))
+    nodes = low + (centre + REACH - low) * np.arange(count + 1) / count
+    weights = np.exp(-((nodes - centre) ** 2) / 2)
+    return (nodes if mean >= 0 else -nodes), weights * (nodes[1] - nodes[0]) / sqrt(2 * pi)
+
+
+def alpha_moment(order: int, mean: float, std: float) -> float:
+    """alpha_q = E[phi'(sigma z) z^q], z ~ N(u, 1)."""
+    z, weight = line(mean, std)
+    return float(weight @ (slope(std * z) * z**order))
+
+
+def beta_moment(order: int, mean: float, std: float) -> float:
+    """beta_q = E[phi'(sigma z)^2 z^q], z ~ N(u, 1)."""
+    z, weight = line(mean, std)
+    return float(weight @ (slope(std * z) ** 2 * z**order))
+
+
+def value_gap(mean: float, std: float) -> float:
+    """V = beta_0 - alpha_0^2, as the variance of phi'(sigma z): nothing cancels."""
+    z, weight = line(mean, std)
+    return _variance(z, weight, std)
+
+
+def tilted_gap(mean: float, std: float) -> float:
+    """B = beta_2 - alpha_2^2 / (u^2 + 1), as E[z^2] times the variance of phi'(sigma z) under the density z^2 N(z;
+    u, 1)."""
+    z, weight = line(mean, std)
+    return _variance(z, weight * z**2, std)
+
+
+def _variance(z: np.ndarray, weight: np.ndarray, std: float) -> float:
+    """The total weight times the variance of phi'(sigma z). Where phi' is near 1/4 the small tanh^2(sigma z / 2) / 4
+    = 1/4 - phi' is taken instead."""
+    near, far = np.tanh(std * z / 2) ** 2 / 4, slope(std * z)
+    g = near if weight @ near < weight @ far else far
+    mean = weight @ g / weight.sum()
+    return float(weight @ (g - mean) ** 2)
+
+
+def rho(mean: np.ndarray, std: float) -> float:
+    """rho(u, sigma) (C.6), the indices running over the neurons; one neuron has only the second family.
+
+    >>> round(rho(np.zeros(2), 1.0), 8)
+    0.00214402
+    """
+    u = np.atleast_1d(np.asarray(mean, float))
+    gaps = np.array([value_gap(one, std) for one in u])
+    found = min(tilted_gap(one, std) for one in u)
+    for j, one in enumerate(u):
+        others = np.delete(gaps, j)
+        if len(others):
+            found = min(found, (one**2 + 1) * float(others.min()))
+    return found
+
+
+def rho_exact(mean: np.ndarray, std: float, extra: bool = False) -> float:
+    """The largest number that makes Lemma C.4.1 true: the smallest eigenvalue of E[x_a x_b phi'(sigma x_i)
+    phi'(sigma x_j)] under N(mu, I) (the symmetrised mixture gives the same, Property 5).
+
+    Coordinates are independent, so every entry is a product of one-dimensional moments. With `extra` there is a further
+    coordinate of mean 0 which no neuron looks at.
+    """
+    u = np.append(np.atleast_1d(np.asarray(mean, float)), [0.0] if extra else [])
+    neurons, dim = len(u) - extra, len(u)
+    plain = np.array([[1.0, m, 1 + m * m] for m in u])
+    once = np.array([[alpha_moment(q, m, std) for q in range(3)] for m in u])
+    twice = np.array([[beta_moment(q, m, std) for q in range(3)] for m in u])
+    matrix = np.empty((neurons, dim, neurons, dim))
+    for i, a, j, b in np.ndindex(matrix.shape):
+        value = 1.0
+        for k in {i, a, j, b}:
+            table = (plain, once, twice)[(i == k) + (j == k)]
+            value *= table[k, (a == k) + (b == k)]
+        matrix[i, a, j, b] = value
+    return float(np.linalg.eigvalsh(matrix.reshape(neurons * dim, -1))[0])
+
+
+# Limits (Properties 3 and 4, mended) ------------------------------------------------------------------------------------
+
+
+def small_std(mean: float, std: float) -> tuple[float, float]:
+    """V and B as sigma -> 0 (Property 4.1): V = sigma^4 (1/128 + u^2/64); B = (sigma^4/256)(E z^6 - (E z^4)^2 / E z^2).
+
+    The printed sigma^2 law for B is wrong.
+    """
+    u = mean * mean
+    second, fourth, sixth = 1 + u, 3 + 6 * u + u**2, 15 + 45 * u + 15 * u**2 + u**3
+    return std**4 * (1 / 128 + u / 64), std**4 / 256 * (sixth - fourth**2 / second)
+
+
+def large_std(mean: float, std: float) -> tuple[float, float]:
+    """V and B as sigma -> infinity (Property 4.2, sharp): N(0; u, 1)/(6 sigma) and N(0; u, 1)(pi^2/18 -
+    1/3)/sigma^3."""
+    density = exp(-mean * mean / 2) / sqrt(2 * pi)
+    return density / (6 * std), density * (pi**2 / 18 - 1 / 3) / std**3
+
+
+def far_mean(mean: float, std: float) -> float:
+    """V for u >> 2 sigma (Property 4.3, sharp): e^(-2 sigma u) (e^(2 sigma^2) - e^(sigma^2))."""
+    return exp(-2 * std * mean) * (exp(2 * std**2) - exp(std**2))
+
+
+def concentrated_limit(mean: np.ndarray) -> float:
+    """C_s(u): the limit of rho(u / sigma, sigma) as sigma -> 0 (Property 3.3): min_ij u_j^2 phi''(u_i)^2, mended; 0
+    if some u_i is 0.
+
+    >>> round(concentrated_limit(np.array([1.0])), 6)
+    0.008255
+    """
+    u = np.atleast_1d(np.asarray(mean, float))
+    return float((np.outer(bend(u) ** 2, u**2)).min())
+
+
+# Monotone envelopes -----------------------------------------------------------------------------------------------------
+
+
+def rho_envelope_mean(mean: np.ndarray, std: float, scales: np.ndarray) -> np.ndarray:
+    """L_m (C.24) along a growing mean: the running minimum of rho(t u, sigma) over the increasing `scales` t, from 0
+    on."""
+    values = [rho(t * np.asarray(mean), std) for t in (0.0, *scales)]
+    return np.minimum.accumulate(values)[1:]
+
+
+def rho_envelope_std(mean: np.ndarray, stds: np.ndarray, turn: float) -> np.ndarray:
+    """L_s (C.29-C.31) along growing standard deviations, of rho(m / sigma, sigma) at a fixed projected mean m.
+
+    Above `turn` (zeta_s) it is the running minimum from there on. Below, C_s sigma^2 / (2 zeta_s), or sigma times
+    the minimum over [sigma, zeta_s] where some m_i is 0.
+    """
+    stds, mean = np.asarray(stds, float), np.asarray(mean, float)
+    values = np.array([rho(mean / s, s) for s in stds])
+    found = np.empty_like(values)
+    above = stds > turn
+    start = rho(mean / turn, turn)
+    found[above] = np.minimum(np.minimum.accumulate(values[above]), start) if above.any() else []
+    limit = concentrated_limit(mean)
+    if limit > 0:
+        found[~above] = limit / (2 * turn) * stds[~above] ** 2
+    else:
+        back = np.minimum.accumulate(np.append(values[~above], start)[::-1])[::-1][:-1]
+        found[~above] = stds[~above] * back
+    return found

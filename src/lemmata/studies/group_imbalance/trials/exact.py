@@ -1,0 +1,173 @@
+"""Trials without training: closed forms and Fisher information of a mixture, the two sides of Lemma C.4.1, and how far
+moments and derivatives of samples are from those of the population."""
+
+from typing import ClassVar, Literal
+
+import jax
+import numpy as np
+
+from lemmata.errors import require
+from lemmata.studies.group_imbalance.data import Population, Samples, World, scores
+from lemmata.studies.group_imbalance.network import align_columns, curvature
+from lemmata.studies.group_imbalance.theory import bounds, population
+from lemmata.studies.group_imbalance.theory.bounds import ROWS, Setting
+from lemmata.studies.group_imbalance.theory.rho_function import rho, rho_exact
+from lemmata.studies.group_imbalance.trials import tensor
+from lemmata.trial import Computed, Key, fixed
+
+
+class Exact(Computed):
+    """What theory says about a mixture and a teacher drawn at random: the rows of Table 4.1 for `group` from the closed
+    forms, and (`what=both`) the sharp constants from the Fisher information, with both sides of Lemma C.4.4.
+    `column` is the column of the table that the mixture belongs to."""
+
+    name: ClassVar = "group-imbalance/exact"
+    paired: ClassVar = (
+        "population.fractions",
+        "population.shifts",
+        "population.spreads",
+        "population.samples",
+        "what",
+        "column",
+    )
+    dims: ClassVar = {"group_excess": ("group",), "group_entropy": ("group",)}
+
+    population: Population = Population()
+    group: int = fixed(default=1)
+    column: Literal[
+        "", "covariance-small", "covariance-large", "mean", "fraction-smallest", "fraction-largest"
+    ] = fixed(default="")
+    what: Literal["closed", "both"] = fixed(default="closed")
+
+    def __check_init__(self):
+        groups = len(self.population.fractions)
+        require(
+            0 <= self.group < groups, f"there is no group {self.group}: the mixture has {groups}, from 0 on."
+        )
+
+    def world(self, key: Key) -> World:
+        return self.population.world(jax.random.split(key, 3)[0])
+
+    def compute(self, key: Key) -> dict[str, np.ndarray | float]:
+        world = jax.tree.map(np.asarray, self.world(key))
+        s = Setting(world.mixture, world.teacher)
+        rows = bounds.table_quantities(s, self.group)
+        found: dict[str, np.ndarray | float] = {f"closed_{row}": rows[row] for row in ROWS}
+        if self.what == "closed":
+            return found
+        sharp = population.fisher_information(world.mixture, world.teacher)
+        mended = Setting(world.mixture, world.teacher, lambda u, std: rho_exact(u, std, s.dim > s.neurons))
+        low, high = sharp.spectrum[[0, -1]]
+        bottom, top = bounds.curvature_bounds(s)
+        return found | {
+            "sharp_error": np.sqrt(population.error_constant(sharp)),
+            "sharp_rate": low / high,
+            "sharp_group": float(population.group_excess(sharp)[self.group]),
+            "sharp_average": float(world.mixture.weights @ population.group_excess(sharp)),
+            "group_excess": population.group_excess(sharp),
+            "group_entropy": sharp.entropies,
+            "least_over_bound": low / bottom,
+            "least_over_mended": low / bounds.curvature_bounds(mended)[0],
+            "bound_over_largest": top / high,
+        }
+
+
+class Lemma(Computed):
+    """Both sides of Lemma C.4.1 at one mean and sigma, and of Lemma C.4.4 for W* = sigma I and one group N(mu, I)."""
+
+    name: ClassVar = "group-imbalance/lemma"
+
+    mean: tuple[float, ...] = (1.0, 1.0)
+    std: float = 1.0
+
+    def __check_init__(self):
+        require(self.std > 0, f"sigma must be positive, not {self.std}.")
+
+    def compute(self, key: Key) -> dict[str, float]:
+        mean = np.asarray(self.mean)
+        printed, exact = rho(mean, self.std), rho_exact(mean, self.std)
+        mixed = population.Mixture(np.ones(1), mean[None], np.eye(len(mean))[None])
+        teacher = self.std * np.eye(len(mean))
+        low = population.fisher_information(mixed, teacher, fineness=0.5).spectrum[0]
+        side = 4 / len(mean) ** 2
+        return {
+            "rho": printed,
+            "rho_exact": exact,
+            "lemma_ratio": exact / printed,
+            "least_over_bound": low / (side * printed),
+            "least_over_mended": low / (side * exact),
+        }
+
+
+class Deviations(Computed):
+    """How far samples are from the population, at W*: the Hessian (Lemma C.4.5), the gradient with noise of level
+    `noise` (C.5.1), the moments Q_1, Q_2, R_3 (C.6.1 to C.6.3), the subspace (C.6.4), and the initialisation (C.3.3)
+    with both magnitudes."""
+
+    name: ClassVar = "group-imbalance/deviations"
+
+    population: Population = Population()
+    noise: float = 0.0
+
+    def __check_init__(self):
+        require(self.noise >= 0, f"the noise level must not be negative, not {self.noise}.")
+
+    def world(self, key: Key) -> World:
+        return self.population.world(jax.random.split(key, 3)[0])
+
+    def compute(self, key: Key) -> dict[str, float]:
+        world, data = jax.jit(self._drawn)(key)
+        seen = jax.jit(curvature)(world.teacher[None], data.inputs, data.labels)
+        world, data = jax.tree.map(np.asarray, (world, data))
+        tensor.check_identifiable(world)
+        exact = population.fisher_information(world.mixture, world.teacher, fineness=0.5)
+        rng = np.random.default_rng(int(jax.random.bits(key)))
+        spread = self.noise / np.sqrt(3 * len(data.labels))  # the mean of many bounded draws is normal
+        gradient = np.asarray(seen.gradient[0]) + spread * rng.normal(size=world.teacher.shape)
+        return {
+            "hessian_off": float(np.linalg.norm(np.asarray(seen.hessian[0]) - exact.total, 2)),
+            "gradient_off": float(np.linalg.norm(gradient)),
+            **self._moments(world, data),
+            **self._starts(world, data),
+        }
+
+    def _drawn(self, key: Key) -> tuple[World, Samples]:
+        world = self.world(key)
+        return world, self.population.draw(jax.random.split(key, 3)[1], world)
+
+    def _moments(self, world: World, data: Samples) -> dict[str, float]:
+        parts, teacher = scores(world.mixture, data.inputs), world.teacher
+        truth = tensor.population_moments(world)
+        basis = np.linalg.qr(teacher)[0]
+        seen = basis.T @ teacher
+        second = tensor.second_moment(parts, data.labels)
+        right = (teacher * truth.second) @ teacher.T
+        cubes = np.einsum("i,ai,bi,ci->abc", truth.third, seen, seen, seen)
+        third = tensor.projected_third_moment(parts, data.labels, basis) - cubes
+        found = tensor.leading_subspace(second, teacher.shape[1])
+        return {
+            "first_off": float(
+                np.linalg.norm(tensor.first_moment(parts, data.labels) - teacher @ truth.first)
+            ),
+            "second_off": float(np.linalg.norm(second - right, 2)),
+            "third_off": float(np.linalg.norm(third.reshape(len(third), -1), 2)),
+            "subspace_off": float(np.linalg.norm(found @ found.T - basis @ basis.T, 2)),
+        }
+
+    def _starts(self, world: World, data: Samples) -> dict[str, float]:
+        size = np.linalg.norm(world.teacher)
+        return {
+            f"{magnitude}_off": float(
+                np.linalg.norm(
+                    align_columns(
+                        tensor.tensor_initialisation(
+                            world.mixture, data, self.population.neurons, magnitude
+                        ).weights,
+                        world.teacher,
+                    )
+                    - world.teacher
+                )
+                / size
+            )
+            for magnitude in ("inverted", "literal")
+        }

@@ -1,0 +1,186 @@
+"""Training from zero inside the conditions of Theorems 1 and 2, beside its leave-one-out twins."""
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PyTree
+
+from lemmata.descent import Descent, Draw, Learning, logistic_loss
+from lemmata.errors import require
+from lemmata.reduce import heads as grouped
+from lemmata.reduce.heads import Members
+from lemmata.studies.multihead import network as nets
+from lemmata.studies.multihead.data import BoundedTokens, Samples
+from lemmata.studies.multihead.network import Heads, Network
+from lemmata.studies.multihead.theory import bounds as general
+from lemmata.studies.multihead.trials.training import HeadLearner, attention_movement, cast
+from lemmata.trial import Key, Record, Tracks, fixed
+
+
+class Twins(NamedTuple):
+    """What training does not change."""
+
+    members: Members
+    begun: Heads
+    test: Samples
+
+
+class Guaranteed(HeadLearner):
+    """Gradient descent with the number of heads, the step size and the horizon that Theorems 1 and 2 ask for.
+
+    From zero, towards the target whose heads are all `Delta / sqrt(H)` times the oracle of the data, with no attention
+    weights. All heads are equal, so any number of them costs one. Beside the run (model 0) go its leave-one-out twins
+    (model `i`), on the same loss divided by the same number of samples but without the `i`-th. `frozen` is the control:
+    attention stays at zero, which makes it logistic regression on the mean token. `cap` shortens the horizon (any shorter
+    one is allowed too).
+    """
+
+    name: ClassVar[str] = "multihead/guaranteed"
+    paired: ClassVar[tuple[str, ...]] = ("frozen", "cap")
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = {"away": ("sample",), "left_out_sum": ("sample",)}
+
+    data: BoundedTokens = BoundedTokens()
+    distance: float = fixed(default=0.3)
+    frozen: bool = fixed(default=False)
+    cap: int = fixed(default=1_000_000)
+    precision: Literal["float32", "float64"] = fixed(default="float64")
+
+    def __check_init__(self):
+        require(
+            self.distance > 0, f"the target must be away from the start, not at distance {self.distance}."
+        )
+        require(self.cap >= 1, f"a training needs at least one step, not {self.cap}.")
+        require(
+            self.data.labels == "aligned",
+            "the explicit target needs labels that the tokens are aligned with.",
+        )
+
+    @property
+    def bounds(self) -> general.DataBounds:
+        return general.DataBounds(self.data.dim, self.data.tokens, self.data.radius)
+
+    @property
+    def heads(self) -> float:
+        """The smallest number of heads that both theorems allow."""
+        return float(general.equal_heads_required(self.bounds, self.distance, general.GENERALISATION_HEADS))
+
+    @property
+    def network(self) -> Network:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return Network(heads=self.heads)
+
+    @property
+    def target(self) -> general.Target:
+        """The target with its largest possible loss, so that the conditions hold for every training set."""
+        data = self.data
+        margin = self.distance * data.tokens**0.5 * data.radius * (1 - data.spread**2) ** 0.5
+        return general.Target(self.distance, self.distance / self.heads**0.5, general.logistic(margin))
+
+    @property
+    def step_size(self) -> float:
+        return general.longest_horizon(self.bounds, self.target, self.heads)[0]
+
+    @property
+    def descent(self) -> Descent:  # pyright: ignore[reportIncompatibleVariableOverride]
+        steps = min(self.cap, general.longest_horizon(self.bounds, self.target, self.heads)[1])
+        rate = 0.0 if self.frozen else 1.0
+        return Descent(
+            learning_rate=self.step_size, attention_rate=rate, stop="cap", steps=steps, log_at=(0, steps)
+        )
+
+    def draw(self, key: Key) -> Draw:
+        train_key, test_key = jax.random.split(key)
+        train, test = (
+            self.data.sample(k, None, count)
+            for k, count in ((train_key, self.data.samples), (test_key, self.data.test_samples))
+        )
+        zero = nets.zero_heads(self.network, self.data.tokens, self.data.dim)
+        models = jax.tree.map(lambda part: jnp.stack([part] * (self.data.samples + 1)), zero)
+        models, members, train, test = cast((models, jnp.array([self.heads]), train, test), self.precision)
+        return Draw(models, train, Twins(members, models, test))
+
+    def slope(
+        self, params: PyTree, batch: PyTree, world: PyTree, key: Key
+    ) -> tuple[Float[Array, ""], PyTree]:
+        """The loss of the run itself, and of every model the gradient that each of its heads sees."""
+        count = len(batch.labels)
+        kept = jnp.concatenate([jnp.ones((1, count)), 1 - jnp.eye(count)]).astype(batch.tokens.dtype)
+
+        def total(models: Heads) -> tuple[Array, Array]:
+            losses = self._losses(models, batch, world)
+            return jnp.sum(kept * losses) / count, losses
+
+        grads, losses = jax.grad(total, has_aux=True)(params)
+        return jnp.mean(losses[0]), grads
+
+    def track(self, state: Learning) -> Tracks:
+        """Descent (Lemma 7) and the recursion of the twins (eq. 22) look one step ahead, but not beyond the last."""
+        eta, count, last = self.step_size, self.data.samples, state.step >= self.steps
+        rates = self.rates(state.params)
+        ahead = Heads(
+            *(p - eta * r * g for p, r, g in zip(state.params, rates, state.fit.grads, strict=True))
+        )
+        losses = self._losses(state.params, state.data, state.world)
+        after = jnp.mean(self._losses(_first(ahead), state.data, state.world))
+        steepness = self._norms(_first(Heads(*(r * g for r, g in zip(rates, state.fit.grads, strict=True)))))[
+            0
+        ]
+        others = jnp.sum(losses[0]) - losses[0] + jnp.sum(losses[1:] * (1 - jnp.eye(count)), axis=1)
+        growth = general.stability_growth(self.bounds, self.target, self.heads, eta, others / count)
+        push = general.stability_push(self.bounds, self.target, eta, count, losses[0])
+        pushed = (self._twin_distances(ahead) - growth * self._twin_distances(state.params)) / push
+        own = _first(state.params)
+        return Tracks(
+            largest={
+                "farthest": self._norms(own)[0],
+                "farthest_from_target": self._norms(self._from_target(own))[0],
+                "worst_descent": jnp.where(last, -jnp.inf, after - state.fit.loss + eta / 2 * steepness**2),
+                "worst_recursion": jnp.where(last, -jnp.inf, pushed.max()),
+            },
+            total={
+                "loss_sum": jnp.where(state.step > 0, state.fit.loss, 0),
+                "left_out_sum": jnp.where(last, 0, losses[0]),
+            },
+        )
+
+    def watch(self, state: Learning) -> Record:
+        return {"train_loss": state.fit.loss}
+
+    def record(self, state: Learning) -> Record:
+        own, begun = _first(state.params), _first(state.world.begun)
+        nothing = jax.tree.map(jnp.zeros_like, own)
+        goal = jax.tree.map(lambda p: -p, self._from_target(nothing))
+        away, losses = self._twin_distances(state.params), self._losses(state.params, state.data, state.world)
+        test = self._losses(own, state.world.test, state.world)
+        movement = attention_movement(*(Heads(*(p[0] for p in h)) for h in (own, begun)), state.data)
+        return {
+            "last_loss": state.fit.loss,
+            "target_loss": jnp.mean(self._losses(goal, state.data, state.world)),
+            "away": away,
+            "stability": jnp.mean(away),
+            "gap": jnp.mean(test) - state.fit.loss,
+            "left_out_gap": jnp.mean(jnp.diagonal(losses[1:])) - state.fit.loss,
+            **movement,
+        }
+
+    def _losses(self, models: Heads, samples: Samples, world: Twins) -> Float[Array, "model sample"]:
+        return jax.vmap(lambda one: logistic_loss(nets.margins(self.network, one, world.members, samples)))(
+            models
+        )
+
+    def _norms(self, models: Heads) -> Float[Array, " model"]:
+        """Norms over all heads of every model (one group of equal heads each)."""
+        return grouped.head_norms(models) * self.heads**0.5
+
+    def _twin_distances(self, models: Heads) -> Float[Array, " sample"]:
+        return self._norms(jax.tree.map(lambda p: p[1:] - p[:1], models))
+
+    def _from_target(self, models: Heads) -> Heads:
+        return Heads(
+            models.decoder - self.distance / self.heads**0.5 * self.data.oracle().decoder, models.attention
+        )
+
+
+def _first(models: Heads) -> Heads:
+    return jax.tree.map(lambda part: part[:1], models)

@@ -1,0 +1,65 @@
+"""Results know what was run at every place."""
+
+import numpy as np
+import pytest
+
+import lemmata as lm
+from lemmata.errors import BadInput
+from lemmata.results import made, over_cells, settings, trial_at, trials
+from lemmata.sweep import Axis, Sweep, axis
+from tests.figures import FIGURES, both
+from tests.toys import Decay
+
+SWEEP = Sweep(Decay(), (axis("rate", (0.5, 0.1)), axis("cap", (50, 100))), (0, 1))
+
+
+def test_the_trial_at_any_place_is_the_one_that_was_run():
+    results = lm.run(SWEEP)
+    assert trial_at(results, rate=0.1, cap=50) == Decay(rate=0.1, cap=50)
+    assert trial_at(results.where(results.steps > 0).sel(rate=0.5).isel(cap=1)) == Decay(rate=0.5, cap=100)
+    assert len(trials(results)) == 4
+
+
+def test_a_function_over_cells_sees_fields_that_axes_move():
+    results = made(Sweep(Decay(), (Axis("strength", (0.5, 0.1), both),), (0,)), {})
+    np.testing.assert_allclose(over_cells(results, lambda t: t.target * 1000).values, [5.0, 1.0])
+
+
+def test_settings_are_the_fields_that_do_not_vary():
+    known = settings(made(SWEEP, {}))
+    assert "rate" not in known
+    assert known["target"] == 1e-3
+
+
+def test_places_that_were_not_to_be_run_have_no_trial_and_no_number():
+    part = Sweep(SWEEP.template, SWEEP.axes, (0,), keep=lambda place: place["rate"] > 0.2)
+    results = lm.run(part)
+    assert np.isnan(over_cells(results, lambda t: t.rate).sel(rate=0.1)).all()
+    assert results.status.sel(rate=0.1).isnull().all()
+
+
+def test_curves_of_cells_that_log_other_steps_are_labelled_cell_by_cell():
+    class Own(Decay):
+        @property
+        def log_steps(self):
+            return (0, self.cap // 10, self.cap)
+
+    results = lm.run(Sweep(Own(rate=0.01), (axis("cap", (50, 100)),), (0,)))
+    assert results.step.dims == ("cap", "log")
+    assert results.step.values.tolist() == [[0, 5, 50], [0, 10, 100]]
+    np.testing.assert_allclose(results.x_curve.isel(seed=0), 0.99**results.step)
+
+
+def test_results_made_by_hand_look_like_stored_ones():
+    figure = FIGURES["rates"]
+    results = made(
+        figure, {"steps": lambda trial, rng: 7 / trial.rate, "x_curve": lambda trial, rng: np.ones(7)}
+    )
+    assert results.steps.sel(rate=0.1).values.tolist() == [70.0, 70.0]
+    assert results.x_curve.dims == ("rate", "seed", "step")
+    assert results.attrs["figure"] == "rates"
+
+
+def test_results_without_trials_are_refused_in_one_sentence():
+    with pytest.raises(BadInput, match="do not know their trials"):
+        settings(made(SWEEP, {}).drop_vars("trial"))

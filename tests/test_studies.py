@@ -1,0 +1,161 @@
+"""Every study, through the registry: it lists, shows, predicts, runs, draws and judges; its claims can fail."""
+
+import importlib
+import json
+
+import jax
+import numpy as np
+import pytest
+import xarray as xr
+
+from lemmata import registration
+from lemmata.cli import main
+from lemmata.guard import double
+from lemmata.measure.compare import Condition
+from lemmata.study import SCALES, studies
+from lemmata.sweep import buckets
+from lemmata.trial import Descending, identity, random_key, with_precision
+
+STUDIES = list(studies().values())
+FIGURES = [pytest.param(s, id, id=f"{s.id}/{id}") for s in STUDIES for id in s.figures]
+CLAIMS = [pytest.param(s, c, id=f"{s.id}/{c.id}") for s in STUDIES for c in s.claims]
+ROOMS = ("data", "network", "trials", "theory", "measures", "figures", "pictures", "planted")
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
+def test_a_study_has_the_rooms_that_every_study_has_and_no_others(study):
+    found = {path.stem for path in study.folder.iterdir() if not path.name.startswith("__")}
+    assert found - {"__pycache__"} == {*ROOMS, "claims", "README", "lock"}
+    for room in ROOMS:
+        assert importlib.import_module(f"{study.package}.{room}").__doc__
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
+def test_title_page_figures_claims_and_planted_cases_agree(study):
+    assert set(study.room("figures").FIGURES) == set(study.figures)
+    ids = [claim.id for claim in study.claims]
+    assert len(set(ids)) == len(ids)
+    assert {claim.figure for claim in study.claims} <= set(study.figures)
+    assert set(study.room("planted").PLANTED) == set(ids)
+    for claim in study.claims:
+        assert all(callable(part) for part in study.parts(claim) if part is not None)
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
+def test_the_lock_agrees_with_the_claims(study):
+    assert registration.disagreements(study) == []
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
+def test_a_study_shows_and_predicts(study, capsys):
+    assert main(["show", study.id]) == 0
+    assert study.title in capsys.readouterr().out
+    assert main(["predict", study.id, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["predictions"]
+    assert all({"name", "holds", "margin"} <= set(c) for c in said["conditions"])
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
+def test_the_ledger_names_functions_and_claims_that_exist(study):
+    assert study.ledger
+    known = {claim.id for claim in study.claims}
+    for line in study.ledger:
+        for name in filter(None, line.function.split(", ")):
+            room, _, function = name.partition(".")
+            assert hasattr(study.room(room), function), f"{line.number}: {name}"
+        claims = [w.removeprefix("claim ") for w in line.held_against.split(", ") if w.startswith("claim ")]
+        assert set(claims) <= known, f"{line.number}: {claims}"
+
+
+@pytest.mark.parametrize(("study", "id"), FIGURES)
+def test_a_figure_has_three_scales_and_its_trials_have_names(study, id, capsys):
+    figure = study.figure(id)
+    sweeps = [figure.sweep(scale) for scale in SCALES]
+    for sweep in sweeps[:2]:
+        assert all(cell.trial.name.startswith(f"{study.id}/") for cell in sweep.cells)
+    assert len(sweeps[0].cells) <= len(sweeps[2].cells)
+    assert main(["show", f"{study.id}/{id}"]) == 0
+
+
+@pytest.mark.parametrize(("study", "claim"), CLAIMS)
+def test_a_claim_fails_on_its_planted_case(study, claim):
+    planted = study.room("planted").PLANTED[claim.id]()
+    planted.attrs |= {"study": study.id, "figure": claim.figure}
+    [verdict] = study.check(planted, only=claim.id)
+    assert verdict.verdict == "fails", verdict
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("study", "id"), FIGURES)
+def test_a_figure_runs_draws_and_judges_at_smoke_scale(study, id, tmp_path, capsys):
+    words = ["run", f"{study.id}/{id}", "--scale", "smoke", "--workers", "0", "--out", str(tmp_path / "o")]
+    assert main([*words, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["done"] == said["cells"]
+    assert (tmp_path / "o" / f"{id}.png").stat().st_size > 10_000
+    conditions = [v.conditions for v in study.check(_stored(tmp_path / "o"))]
+    assert all(isinstance(c.name, str) for cs in conditions for c in cs)
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
+def test_one_figure_of_a_study_runs_draws_and_judges_at_smoke_scale(study, tmp_path, capsys):
+    test_a_figure_runs_draws_and_judges_at_smoke_scale(study, next(iter(study.figures)), tmp_path, capsys)
+
+
+def _stored(folder) -> xr.Dataset:
+    from lemmata.desk import stored_order
+
+    return stored_order(str(folder)).results()
+
+
+def _structures(study):
+    """One trial of every structure in the smoke scale of every figure, the smallest of each class."""
+    found = {}
+    for id in study.figures:
+        for bucket in buckets(study.figure(id).sweep("smoke").cells):
+            trial = bucket[0].trial
+            if isinstance(trial, Descending):
+                found.setdefault((type(trial).__name__, id), trial)
+    return list(found.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
+def test_compiled_functions_give_what_uncompiled_ones_give(study):
+    for trial in _structures(study):
+        _compare(trial)
+
+
+def _compare(trial):
+    with double():
+        one, key = with_precision(trial), random_key(trial, 0)
+
+        def walk():
+            state = one.start(key)
+            after = one.step(state)
+            return state, after, one.watch(after), one.record(after)
+
+        compiled = jax.jit(walk)()
+        with jax.disable_jit():
+            plain = walk()
+    loose = 1e-4 if trial.precision == "float32" else 1e-9
+    for a, b in zip(jax.tree.leaves(compiled), jax.tree.leaves(plain), strict=True):
+        if jax.numpy.issubdtype(a.dtype, jax.numpy.inexact):
+            scale = max(float(np.nanmax(np.abs(np.asarray(b)), initial=0)), 1e-30)
+            np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=loose, atol=loose * scale)
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
+def test_conditions_are_functions_of_a_trial(study):
+    for claim in study.claims:
+        if claim.conditions:
+            trial = study.figure(claim.figure).sweep("smoke").cells[0].trial
+            found = study.parts(claim)[2](trial)
+            assert found
+            assert all(isinstance(c, Condition) for c in found)
+
+
+def test_no_two_studies_share_the_identity_of_a_trial():
+    ids = [identity(s.figure(id).sweep("smoke").template, 0) for s in STUDIES for id in list(s.figures)[:1]]
+    assert len(set(ids)) == len(ids)
