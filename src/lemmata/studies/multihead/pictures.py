@@ -47,8 +47,12 @@ def fig2(results: xr.Dataset) -> Drawn:
 
 @picture
 def fig3(results: xr.Dataset) -> Drawn:
-    figure, axes = canvas(3, 2, width=3.6, height=2.9)
-    titles = {"gd": "GD, step $0.1 \\sqrt{H}$", "adam": "Adam, step 0.06"}
+    figure, axes = canvas(3, 3, width=3.6, height=2.6)
+    titles = {
+        "gd": "GD, step $\\sqrt{H}$",
+        "gd, a tenth": "GD, step $\\sqrt{H}/10$",
+        "adam": "Adam, step 0.06",
+    }
     for row, method in zip(axes, results.optimiser.values, strict=True):
         _mixture_row(row, results.sel(optimiser=method))
         row[0].set_title(titles[str(method)])
