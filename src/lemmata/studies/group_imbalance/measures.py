@@ -212,11 +212,15 @@ def excess_ratio(results: xr.Dataset, whose: str) -> Estimate:
     """Measured over predicted excess risk, the mean over all runs: dK/(2n) for the average, tr(I_2 I^-1)/(2n) for the group."""
     if whose == "group":
         return mean((results.group_excess / results.group_sharp).isel(group=1))
-    sharp = over_cells(
+    return mean(risk(results, "excess", "average") / _average_sharp(results))
+
+
+def _average_sharp(results: xr.Dataset) -> xr.DataArray:
+    """dK / (2n) at every grid point."""
+    return over_cells(
         results,
         lambda trial: trial.population.dim * trial.population.neurons / (2 * trial.population.samples),
     )
-    return mean(risk(results, "excess", "average") / sharp)
 
 
 # Table 4.1 ---------------------------------------------------------------------------------------------------------------
@@ -274,6 +278,12 @@ def deviation_exponent(results: xr.Dataset, what: str) -> Estimate:
 def last_distance(results: xr.Dataset, begin: str) -> xr.DataArray:
     """The distance to W_n at the end, from one kind of start."""
     return results.distance.sel(begin=begin)
+
+
+def left_behind(results: xr.Dataset, begin: str) -> xr.DataArray:
+    """By how much the final risk from one kind of start exceeds that from near W*, in units of dK / (2n)."""
+    apart = results.final_loss.sel(begin=begin) - results.final_loss.sel(begin="local", drop=True)
+    return apart / _average_sharp(results).sel(begin=begin)
 
 
 def start_rate_ratio(results: xr.Dataset) -> Estimate:
