@@ -1,6 +1,7 @@
 """What the document claims, as light data; and the ledger of its numbered statements."""
 
 from math import inf
+from typing import Any
 
 from lemmata.study import Claim, Statement
 
@@ -9,7 +10,7 @@ DIRECTION = "Kendall's tau within seeds: above 0 it rises, below 0 it falls; onl
 HALF = "A tenth tells n^-1/2 from n^-1/3 and n^-2/3; log n changes the exponent by about 0.05 over the grid."
 
 
-def _direction(falls: bool) -> dict:
+def _direction(falls: bool) -> dict[str, Any]:
     return {
         "kind": "order",
         "predicted": "falls" if falls else "rises",
@@ -190,7 +191,7 @@ def _risk_claims() -> tuple[Claim, ...]:
         for risk, name in RISKS.items():
             for whose, owner in WHOSE.items():
                 options = {"risk": risk, "whose": whose, "over": over}
-                kind = _direction(shape == "falls") | {"measure": "risk_trend"}
+                kind: dict[str, Any] = _direction(shape == "falls") | {"measure": "risk_trend"}
                 if shape == "dip":
                     kind = {
                         "kind": "order", "predicted": "above 0", "tolerance": (0.0, inf), "measure": "risk_dip",
@@ -235,7 +236,7 @@ def _table_claims() -> tuple[Claim, ...]:
     for row, (name, entries) in ROWS.items():
         for (column, text), entry in zip(COLUMNS.items(), entries, strict=True):
             options = {"row": row, "column": column}
-            common = {
+            common: dict[str, Any] = {
                 "figure": "table-4-1", "reference": "Table 4.1", "options": options, "conditions": "fixed_mixture",
             }  # fmt: skip
             if isinstance(entry, str):
