@@ -69,7 +69,13 @@ def covariance_map(results: xr.Dataset) -> Drawn:
 # Speed and error ---------------------------------------------------------------------------------------------------------
 
 
+def _kept(results: xr.Dataset) -> xr.Dataset:
+    """Without the runs whose samples have no critical point near W*."""
+    return results.where(measures.with_critical_point(results))
+
+
 def _descents(results: xr.Dataset, over: str, label: str, xlabel: str, log: str) -> Figure:
+    results = _kept(results)
     figure, (left, right) = canvas(2)
     lines(left, results.distance_curve.where(results.distance_curve > 0), "step", over, label)
     panel(left, "iteration t", r"$\|W_t-\hat W_n\|_F$", log="y")
@@ -93,7 +99,7 @@ def descents_mean(results: xr.Dataset) -> Drawn:
     figure = _descents(results, "shift", "C = {:g}", "mean scale C", "y")
     return (
         figure,
-        "Distance to the critical point (median and quartiles) and the rate of convergence as the means grow.",
+        "Distance to the critical point (median and quartiles) and the rate of convergence as the means grow, where there is one.",
     )
 
 
@@ -107,6 +113,7 @@ def descents_covariance(results: xr.Dataset) -> Drawn:
 @picture
 def neurons(results: xr.Dataset) -> Drawn:
     """Figure 4.5(a): v against -1/K^2, and 1 - v against K."""
+    results = _kept(results)
     figure, (left, right) = canvas(2)
     placed = results.assign_coords(minus=-1.0 / results.neurons.astype(float) ** 2)
     line(left, placed.contraction, "minus", BLUE, "measured", "o-")
@@ -121,6 +128,7 @@ def neurons(results: xr.Dataset) -> Drawn:
 @picture
 def errors(results: xr.Dataset) -> Drawn:
     """Figure 4.5(b): the error against sqrt(log n / n), and against n."""
+    results = _kept(results)
     figure, (left, right) = canvas(2)
     n = results.samples.astype(float)
     placed = results.assign_coords(scale=xr.ufuncs.sqrt(xr.ufuncs.log(n) / n))
@@ -132,7 +140,7 @@ def errors(results: xr.Dataset) -> Drawn:
     size = settings(results)["population.dim"] * settings(results)["population.neurons"]
     law(right, n.values, size / (2 * n.values), r"$dK/(2n)$", RED, ":")
     panel(right, "samples n", log="xy", ticks=results.samples.values)
-    return figure, "Error of the weights and excess risk at the critical point."
+    return figure, "Error of the weights and excess risk at the critical point, where there is one."
 
 
 # Risks of groups ---------------------------------------------------------------------------------------------------------
@@ -140,6 +148,7 @@ def errors(results: xr.Dataset) -> Drawn:
 
 def _risks(results: xr.Dataset, over: str, xlabel: str, log: str = "") -> Figure:
     """Majority, minority and average side by side, for the three risks that may be meant."""
+    results = _kept(results)
     figure, panels = canvas(3, width=3.9)
     titles = {
         "raw": "cross-entropy at $\\hat W_n$",
@@ -335,6 +344,7 @@ def lemmas(results: xr.Dataset) -> Drawn:
 @picture
 def noise(results: xr.Dataset) -> Drawn:
     """The floor that gradient noise leaves, with the exact one and the bound of (4.8)."""
+    results = _kept(results)
     figure, axes = canvas(1, width=5.5, height=4.0)
     shades = (BLUE, RED, GREEN, ORANGE)
     for colour, count in zip(shades, results.samples.values.tolist(), strict=False):
