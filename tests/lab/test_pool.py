@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -179,13 +179,26 @@ def test_any_executor_will_do():
     assert [str(error) for _, error in results if isinstance(error, Exception)] == ["three"]
 
 
-def test_an_executor_that_is_broken_is_one_sentence():
-    threads = ThreadPoolExecutor(1)
-    threads.shutdown()
-    with pytest.raises(BadInput, match="takes no more work"):
-        list(Pool(executor=threads).run(who, [1]))
-    with ProcessPoolExecutor(1) as processes, pytest.raises(BadInput, match="takes no more work"):
-        list(Pool(executor=processes).run(square, [Batch((-1,))]))
+class Breaking(Executor):
+    """An engine whose workers die: each time it breaks the task, and for good after three."""
+
+    def __init__(self):
+        self.submitted = 0
+
+    def submit(self, *_):
+        self.submitted += 1
+        if self.submitted > 3:
+            raise BrokenExecutor("all gone")
+        future = Future()
+        future.set_exception(BrokenExecutor("a worker died"))
+        return future
+
+
+def test_an_executor_that_is_broken_is_one_sentence_and_a_task_that_breaks_it_is_given_up():
+    with pytest.raises(BadInput, match="takes no more work: all gone"):
+        list(Pool(executor=Breaking()).run(square, [Batch((1, 2))]))
+    [(_, error)] = Pool(executor=Breaking()).run(square, [Batch((1,))])
+    assert isinstance(error, Lost)
 
 
 # Drivers -----------------------------------------------------------------------------------------------------------------

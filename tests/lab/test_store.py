@@ -17,9 +17,9 @@ import zarr
 from lemmata.errors import BadInput
 from lemmata.lab import segment as seg
 from lemmata.lab import store as store_module
+from lemmata.lab.outcome import Outcome, nothing
 from lemmata.lab.store import Store
-from lemmata.lab.work import Outcome, nothing
-from lemmata.loop import CONVERGED, FAILED
+from lemmata.status import CONVERGED, FAILED
 
 ROOT = Path(__file__).parents[2]
 
@@ -238,7 +238,7 @@ def hurt(file: Path, data: bytes | None) -> None:
         file.write_bytes(data)
 
 
-@pytest.mark.parametrize("stride", [31, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("stride", [113, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_flipped_byte_truncation_and_deletion_is_seen_and_never_gives_a_wrong_number(tmp_path, stride):
     small(tmp_path)
     whole = {file: file.read_bytes() for file in files(tmp_path)}
@@ -393,6 +393,14 @@ def test_a_merge_that_stopped_halfway_leaves_every_row_once(tmp_path, monkeypatc
     assert Store(tmp_path).read(ids(1, 2, 3)).values["x"].tolist() == [1.0, 2.0, 3.0]
     Store(tmp_path).create({})
     assert Store(tmp_path).problems() == []
+
+
+def test_a_kill_at_any_moment_of_any_write_loses_nothing_that_was_acknowledged(tmp_path):
+    """Every flush, rename, removal and half a write, one after another, while segments are merged all the time."""
+    with python(ROOT / "tests" / "lab" / "crashes.py", tmp_path, stdout=subprocess.PIPE) as process:
+        moments = int(process.communicate()[0])
+    assert process.returncode == 0
+    assert moments > 40
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ from lemmata.lab.pool import Pool
 from lemmata.lab.source import trial_digest
 from lemmata.lab.store import Store
 from lemmata.lab.work import Chunk, run_chunk
-from lemmata.loop import CAPPED, CONVERGED, DIVERGED, FAILED, train
+from lemmata.loop import train
+from lemmata.status import CAPPED, CONVERGED, DIVERGED, FAILED
 from lemmata.sweep import Sweep, axis
 from lemmata.trial import random_key
 from tests.toys import Broken, Decay, Odd, Square, drive

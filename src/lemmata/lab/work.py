@@ -13,10 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from lemmata import guard
+from lemmata.lab.outcome import Outcome, nothing
 from lemmata.lab.segment import STORABLE
 from lemmata.lab.source import trial_digest
 from lemmata.loop import Lanes, fill, lane_records, read, run_block
-from lemmata.status import CAPPED, CONVERGED, FAILED, RUNNING
+from lemmata.status import CAPPED, CONVERGED, RUNNING
 from lemmata.sweep import Cell
 from lemmata.trial import Computed, Descending, Key, key_number
 
@@ -51,22 +52,10 @@ class Chunk:
             begin, size = begin + size, 2 * size if begin else size
         return parts
 
-    def without(self, finished: Iterable["Outcome"]) -> "Chunk":
+    def without(self, finished: Iterable[Outcome]) -> "Chunk":
         """What is left of the chunk."""
         gone = {outcome.id for outcome in finished}
         return replace(self, cells=tuple(cell for cell in self.cells if cell.id not in gone))
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one cell: its record, or the reason why there is none. `source` is the digest of the code that ran."""
-
-    id: str
-    record: Mapping[str, np.ndarray]
-    seconds: float
-    reason: str = ""
-    traceback: str = ""
-    source: str = ""
 
 
 BLOCK = 512
@@ -127,11 +116,6 @@ def failure(cell: Cell, error: BaseException, source: str, seconds: float = 0.0)
     """The outcome of a cell that could not be carried out."""
     told = "".join(traceback.format_exception(error)) if error.__traceback__ else ""
     return Outcome(cell.id, nothing(), seconds, f"{type(error).__name__}: {error}", told, source)
-
-
-def nothing() -> dict[str, np.ndarray]:
-    """The record of a cell that failed."""
-    return {"status": np.asarray(FAILED, np.int32), "steps": np.asarray(0, np.int32)}
 
 
 def _run_or_split(chunk: Chunk) -> Iterator[Outcome]:
