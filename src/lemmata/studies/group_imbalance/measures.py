@@ -183,13 +183,13 @@ def fractions(results: xr.Dataset) -> xr.DataArray:
 
 def risk(results: xr.Dataset, kind: str, whose: str) -> xr.DataArray:
     """A risk of every run. `kind`: raw (cross-entropy at W_n), excess (over W*), budget (excess after 100 steps). `whose`:
-    average (groups in their proportions), even (in equal ones), group (the second group's)."""
+    average (groups in their proportions), even (in equal ones), group (the second group's), majority (the first's)."""
     if kind == "budget":
         each = results.group_excess_curve.sel(step=BUDGET)
     else:
         each = results.group_excess + (results.group_entropy if kind == "raw" else 0)
-    if whose == "group":
-        return each.isel(group=1)
+    if whose in ("group", "majority"):
+        return each.isel(group=1 if whose == "group" else 0)
     return (
         (each * fractions(results)).sum("group", skipna=False) if whose == "average" else each.mean("group")
     )
