@@ -70,7 +70,7 @@ def test_the_world_that_the_theory_sees_is_the_one_that_was_trained_on():
 def test_starts_near_the_teacher_agree_with_many_samples_and_not_with_few():
     trial = Starts(population=Population(dim=3, neurons=2, samples=6000), starts=4)
     assert train(trial, seed=0)["init_spread"] < 1e-5
-    few = train(put_all(trial, {"population.samples": 30, "most_steps": 15}), seed=0)
+    few = train(Starts(population=Population(samples=200), starts=4, most_steps=15), seed=0)
     assert few["init_spread"] > 1e-3
 
 

@@ -117,6 +117,7 @@ def _dip(values: xr.DataArray, over: str) -> Estimate:
     """The lower end of the grid less the lowest inside, of the means over seeds; above 0 the curve falls and then rises."""
     (dim,) = values[over].dims
     needs(values.sizes[dim] > 2, f"a dip needs a value of '{over}' between two others.")
+    values = values.dropna("seed")  # the same seeds all along
 
     def depth(some: xr.DataArray) -> float:
         along = np.asarray(some.mean([d for d in some.dims if d != dim]).values, float)
