@@ -5,7 +5,7 @@ from typing import Any
 
 from lemmata.study import Claim, Statement
 
-RISES, FALLS = (0.0, 1.0), (-1.0, 0.0)
+RISES, FALLS = (0.0, inf), (-inf, 0.0)
 DIRECTION = "Kendall's tau within seeds: above 0 it rises, below 0 it falls; only the sign is claimed."
 HALF = "A tenth tells n^-1/2 from n^-1/3 and n^-2/3; log n changes the exponent by about 0.05 over the grid."
 
