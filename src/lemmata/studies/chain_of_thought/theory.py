@@ -1,0 +1,279 @@
+"""What the document says of a trained chain of thought, and what follows from it: conditions, times, gradients, the law of the vote."""
+
+from collections.abc import Callable
+from math import comb, inf, isfinite, log
+from typing import NamedTuple
+
+import numpy as np
+from scipy.integrate import solve_ivp
+from scipy.special import gammaln
+from scipy.stats import binom
+
+from lemmata.measure.compare import Condition
+from lemmata.study import Prediction
+
+# Training: Theorem 3 and the lemmas behind it -------------------------------------------------------------------------
+
+
+class Setting(NamedTuple):
+    """alpha, K, M, eta, examples l_tr, batch B and the loss eps asked for."""
+
+    match_fraction: float
+    steps: int
+    patterns: int
+    learning_rate: float
+    examples: int
+    batch: int
+    loss: float
+
+
+def stage1_time(s: Setting) -> float:
+    """`T_1 = eta^-1 alpha^-2 K^3 log(K/eps)` (F.11): after it other steps have lost all but eps of the attention; an upper bound."""
+    return s.steps**3 * log(s.steps / s.loss) / (s.learning_rate * s.match_fraction**2)
+
+
+def stage2_time(s: Setting) -> float:
+    """`T_2 = eta^-1 K M / alpha`: until the attention on matching columns is of order one."""
+    return s.steps * s.patterns / (s.learning_rate * s.match_fraction)
+
+
+def tail_time(s: Setting) -> float:
+    """`T_3 = eta^-1 K M / eps`: until the loss is eps; an upper bound (see `tail_loss`)."""
+    return s.steps * s.patterns / (s.learning_rate * s.loss)
+
+
+def iterations(s: Setting) -> float:
+    """Theorem 3: `T = T_1 + T_2 + T_3` up to a constant."""
+    return stage1_time(s) + stage2_time(s) + tail_time(s)
+
+
+def tail_gap(t: np.ndarray | float, s: Setting) -> np.ndarray | float:
+    """`(1 - p)^2 = M / (2 eta t)` late in stage 2, p the attention on matching columns: the mended tail, without the K of (F.26)."""
+    return np.sqrt(s.patterns / (2 * s.learning_rate * np.asarray(t, float)))
+
+
+def tail_gap_printed(t: np.ndarray | float, s: Setting) -> np.ndarray | float:
+    """`(1 - p)^2 = K M / (6 eta t)`: (F.26) with the explicit coefficients of Lemma F.3.7, the printed 2 read as K."""
+    return np.sqrt(s.steps * s.patterns / (6 * s.learning_rate * np.asarray(t, float)))
+
+
+def match_share(gap: np.ndarray | float, match_fraction: float) -> np.ndarray | float:
+    """`p = e^u / (e^u + (1 - alpha)/alpha)` (F.24): attention on matching columns of a step with logit gap u."""
+    return 1 / (1 + (1 - match_fraction) / match_fraction * np.exp(-np.asarray(gap, float)))
+
+
+def stage2_curve(s: Setting, start: float, begin: float = 0.0) -> Callable[[np.ndarray], np.ndarray]:
+    """The attention p(t) on matching columns from a value `start` at step `begin` on: `du/dt = (eta/M) p (1 - p)^2` (mended
+    Lemma F.3.7; the printed rate is `C eta / (K M)` with C = 3)."""
+    odds = (1 - s.match_fraction) / s.match_fraction
+    first = log(max(start, 1e-12) / (1 - start) * odds)
+
+    def speed(_: float, u: np.ndarray) -> np.ndarray:
+        p = match_share(u, s.match_fraction)
+        return s.learning_rate / s.patterns * p * (1 - p) ** 2
+
+    def curve(t: np.ndarray) -> np.ndarray:
+        since = np.maximum(np.asarray(t, float) - begin, 0)
+        found = solve_ivp(speed, (0, float(since.max()) + 1e-9), [first], dense_output=True, rtol=1e-9, atol=1e-12)
+        return np.asarray(match_share(found.sol(since)[0], s.match_fraction))
+
+    return curve
+
+
+def gap_growth_bound(s: Setting, matched: np.ndarray) -> np.ndarray:
+    """Lemma F.3.6: the logit gap of same-step over other-step columns is at least `sum_b 2 eta alpha^2 / K^3 (1 - p(b))^2`."""
+    return np.cumsum(2 * s.learning_rate * s.match_fraction**2 / s.steps**3 * (1 - np.asarray(matched)) ** 2)
+
+
+class Bounds(NamedTuple):
+    """Bounds on `p'^T G p`, positive where the logit falls."""
+
+    low: float
+    high: float
+
+
+def gradient_bounds(p: float, s: Setting) -> dict[str, Bounds]:
+    """Lemma F.3.5: the gradient between two columns of same or other pattern and same or other step, at attention p on matching
+    columns; without the step size."""
+    k, m, a = s.steps, s.patterns, (s.match_fraction / s.steps) ** 2
+    q = (1 - p) ** 2
+    same = q / (k * m) * (-4 * p * (1 + a) + a * (1 + 2 * (k - 1) / k)) - a / k * q
+    shift = (-4 - (3 * k - 2) * (1 - p) * (1 + a)) * p * (1 - p) / (k * m)
+    top = q / (k * m) * (-a + (k - 1 + (2 * k - 1) * a) * p) - q * a / k
+    return {
+        "same pattern, same step": Bounds(-inf, same),
+        "same pattern, other step": Bounds(shift + a / k * q, shift + p * q * (1 + a) / k),
+        "other pattern, same step": Bounds(top + q / k * (-p + (1 - p) * a), top),
+        "other pattern, other step": Bounds(
+            p * q / (k * m) * (1 + (2 - k) * a) + q * a / k,
+            p * q / (k * m) * (2 - k + (2 - k) * a) + q * p * (1 + a) / k,
+        ),
+    }
+
+
+def first_gradient(s: Setting) -> dict[str, float]:
+    """At the start, to leading order: `-alpha (K - 1)/K^3` on the same step, `+alpha/K^3` on others (ours)."""
+    a, k = s.match_fraction, s.steps
+    return {"same step": -a * (k - 1) / k**3, "other step": a / k**3}
+
+
+def first_masses(match_fraction: float, steps: int) -> dict[str, float]:
+    """Uniform attention by the chain a column belongs to (5.9): alpha/K, (1 - alpha)/K and (K - 1) times that elsewhere."""
+    a, k = match_fraction, steps
+    return {
+        "same pattern, same step": a / k,
+        "other pattern, same step": (1 - a) / k,
+        "same pattern, other step": a * (k - 1) / k,
+        "other pattern, other step": (1 - a) * (k - 1) / k,
+    }
+
+
+def span_logit(diagonal: float, patterns: int, coefficient_sum: float) -> float:
+    """The logit of a test pattern in the span on itself: `diag (M - S^2)/(M - 1)` with S the sum of its coefficients (mended F.47;
+    the print has diag). It vanishes for the mean of all patterns, S^2 = M."""
+    return diagonal * (patterns - coefficient_sum**2) / (patterns - 1)
+
+
+# Inference: Theorems 4 and 5, and the exact law of the vote ------------------------------------------------------------
+
+
+def cot_examples(match_fraction: float, trajectory: float, primacy: float, patterns: int) -> float:
+    """Theorem 4: `l >= (alpha' tau rho)^-2 log M` examples suffice, up to a constant."""
+    return log(patterns) / (match_fraction * trajectory * primacy) ** 2
+
+
+def icl_examples(match_fraction: float, label: float, label_primacy: float, patterns: int) -> float:
+    """Theorem 5: `l >= (alpha' tau_o rho_o)^-2 log M` where Condition 7.3.2 holds, up to a constant."""
+    return log(patterns) / (match_fraction * label * label_primacy) ** 2 if label_primacy > 0 else inf
+
+
+def plurality(count: int, chances: np.ndarray) -> float:
+    """The probability that the first of several outcomes is the most frequent of `count` draws, ties split evenly (exact).
+
+    `P(first has c) = n!/(c! (n-c)!) ...`: the others' counts have exponential generating functions cut off at c, each reaching c
+    marked by y; ties split evenly are the integral over y from 0 to 1, a polynomial that Gauss-Legendre integrates exactly.
+    """
+    others = np.asarray(chances[1:], float)
+    if count == 0:
+        return 1 / len(chances)
+    nodes, shares = np.polynomial.legendre.leggauss(len(chances) // 2 + 1)
+    ties, shares = (nodes + 1) / 2, shares / 2
+    values, copies = np.unique(others, return_counts=True)
+    total = 0.0
+    for c in range(1, count + 1):
+        left = count - c
+        terms = np.arange(min(c, left) + 1)
+        series = np.zeros((len(ties), left + 1))
+        series[:, 0] = 1.0
+        for chance, times in zip(values, copies, strict=True):
+            with np.errstate(divide="ignore"):
+                plain = np.exp(terms * np.log(chance) - gammaln(terms + 1)) if chance > 0 else (terms == 0).astype(float)
+            factor = np.repeat(plain[None], len(ties), 0)
+            if c <= left:
+                factor[:, c] *= ties
+            for _ in range(int(times)):
+                series = np.stack([np.convolve(a, b)[: left + 1] for a, b in zip(series, factor, strict=True)])
+        first = c * log(chances[0]) if chances[0] > 0 else -inf
+        if isfinite(first):
+            total += float(np.exp(first - gammaln(c + 1) + gammaln(count + 1)) * (shares @ series[:, left]))
+    return total
+
+
+def icl_error(own: int, rows: np.ndarray, labels: np.ndarray) -> float:
+    """The error of a vote over final labels (exact): `own` examples begin with the query's pattern i, their final labels follow row
+    `B(i, .)`; the mean over queries i of the probability that label `labels[i]` does not win."""
+    return float(np.mean([1 - plurality(own, _first(row, right)) for row, right in zip(rows, labels, strict=True)]))
+
+
+def icl_limit(rows: np.ndarray, labels: np.ndarray) -> float:
+    """The error with endlessly many examples (Theorem 5): the share of rows whose most likely final label is wrong."""
+    return float(np.mean(rows.argmax(1) != labels))
+
+
+def cot_errors(own: int, others: int, transitions: np.ndarray, maps: np.ndarray) -> np.ndarray:
+    """The probability that the vote of step k is not the right state, k = 1..K, averaged over queries.
+
+    At step k the examples that stand at the right state vote: those of the query's own chain that were right so far, and whoever
+    else has come there. Exact for K = 1; beyond it what a wrong turn says of the rest is left out (an example that left the
+    right chain is taken as arriving where the unconditioned chain would).
+    """
+    steps, n = maps.shape
+    errors = np.zeros(steps)
+    for query in range(n):
+        errors += _errors_from(query, own, others, transitions, maps) / n
+    return errors
+
+
+def _errors_from(query: int, own: int, others: int, transitions: np.ndarray, maps: np.ndarray) -> np.ndarray:
+    steps, n = maps.shape
+    away = np.full(n, 1 / (n - 1))
+    away[query] = 0.0
+    strayed = np.zeros(n)
+    counts = np.zeros(own + others + 1)
+    counts[own] = 1.0
+    state, right, errors = query, 1.0, []
+    for k in range(steps):
+        chances = _first(transitions[k][state], maps[k][state])
+        wins = np.asarray([plurality(c, chances) if w > 1e-12 else 0.0 for c, w in enumerate(counts)])
+        right = right * float(counts @ wins)
+        errors.append(1 - right)
+        away, strayed, counts = _next(counts, wins, away, strayed, own, others, transitions[k], state, maps[k][state])
+        state = maps[k][state]
+    return np.asarray(errors)
+
+
+def _next(
+    counts: np.ndarray, wins: np.ndarray, away: np.ndarray, strayed: np.ndarray, own: int, others: int,
+    matrix: np.ndarray, state: int, goal: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """Where examples stand after a step, and how many of them at the right state, given that the vote was right.
+
+    `away` is the law of an example that began elsewhere, `strayed` that of one of the own chain that is not at the right state.
+    """
+    total = len(counts) - 1
+    weights = counts * wins
+    weights = weights / weights.sum() if weights.sum() > 0 else counts
+    step = matrix[state, goal]
+    kept = np.zeros(total + 1)
+    for c, weight in enumerate(weights):
+        if weight > 1e-12:
+            kept[: c + 1] += weight * _votes_given_win(c, step, matrix[state], goal)
+    elsewhere = away.copy()
+    elsewhere[state] = 0.0
+    arriving = float(elsewhere @ matrix[:, goal])
+    after = away @ matrix
+    arrivals = binom.pmf(np.arange(others + 1), others, min(max(arriving, 0.0), 1.0))
+    found = np.convolve(kept, arrivals)[: total + 1]
+    found[-1] += max(1 - found.sum(), 0.0)
+    return after, strayed, found
+
+
+def _votes_given_win(count: int, step: float, row: np.ndarray, goal: int) -> np.ndarray:
+    """The law of the number of right votes among `count`; right votes win more easily when they are many, which is kept by weighting
+    with the chance that the others, spread over their own probabilities, do not beat them."""
+    votes = binom.pmf(np.arange(count + 1), count, step)
+    rest = np.delete(row, goal)
+    best = rest.max() / max(1 - step, 1e-12) if step < 1 else 0.0
+    beaten = np.asarray([binom.cdf(c, count - c, best) for c in range(count + 1)])
+    weighted = votes * beaten
+    return weighted / weighted.sum() if weighted.sum() > 0 else votes
+
+
+def _first(row: np.ndarray, right: int) -> np.ndarray:
+    """The row with its right entry in front."""
+    return np.concatenate([[row[right]], np.delete(row, right)])
+
+
+def wrong_count_bound(examples: int, match_fraction: float, trajectory: float, primacy: float) -> float:
+    """The proof's tail: fully correct trajectories number at most `(1 - rho/2) alpha' tau l` with probability at most
+    `exp(-l rho^2 alpha' tau / 8)` (Chernoff)."""
+    return float(np.exp(-examples * primacy**2 * match_fraction * trajectory / 8))
+
+
+def chernoff_exact(examples: int, match_fraction: float, trajectory: float, primacy: float) -> float:
+    """The probability that `wrong_count_bound` bounds, exactly (a binomial tail)."""
+    level = (1 - primacy / 2) * match_fraction * trajectory * examples
+    return float(binom.cdf(np.floor(level), examples, match_fraction * trajectory))
+
+
+__all__ = ["Condition", "Prediction", "comb"]
