@@ -148,7 +148,9 @@ def panel(
 
 
 def logarithmic(axes: Axes, name: str) -> None:
-    """Make an axis ("x" or "y") logarithmic; what has no logarithm is left out."""
+    """Make an axis ("x" or "y") logarithmic; what has no logarithm is left out, and where nothing has, it stays linear."""
+    if not np.isfinite((axes.xaxis if name == "x" else axes.yaxis).get_minpos()):
+        return
     (axes.set_xscale if name == "x" else axes.set_yscale)("log", nonpositive="mask")
 
 

@@ -25,9 +25,9 @@ from lemmata.errors import BadInput
 from lemmata.lab import segment as seg
 from lemmata.lab.disk import Damaged, replace_file, sealed_page, unsealed_page
 from lemmata.lab.ledger import Ledger
-from lemmata.lab.segment import Row, Segment
-from lemmata.lab.work import Outcome, nothing
+from lemmata.lab.outcome import Outcome, nothing
 from lemmata.status import FAILED, STATUS
+from lemmata.lab.segment import Row, Segment
 
 FAN = 16
 SIZES = (1 << 16, 1 << 20, 1 << 22)

@@ -28,7 +28,7 @@ def template() -> BenignOverfitting:
 def small(trial: BenignOverfitting) -> BenignOverfitting:
     """A trial shrunk for tests: same mechanism, a thousandth of the work."""
     changes = {"data.tokens": 4, "data.dim": 128, "network.key_dim": 32, "network.value_dim": 16}
-    return put_all(trial, {**changes, "test_points": 20, "descent.steps": 2000})
+    return put_all(trial, {**changes, "test_points": 20, "descent.steps": 4000})
 
 
 def complete(results: xr.Dataset) -> xr.Dataset:

@@ -1,6 +1,5 @@
 """Results to estimates, and the regions of cells that claims speak of."""
 
-
 import numpy as np
 import xarray as xr
 
@@ -45,9 +44,14 @@ def critical_ratio(results: xr.Dataset, over: str, top: int, bottom: int | str) 
 # Speed -------------------------------------------------------------------------------------------------------------------
 
 
+def with_critical_point(results: xr.Dataset) -> xr.DataArray:
+    """Runs whose samples have a critical point near W*; with too few the risk falls for ever in some direction."""
+    return results.critical_found > 0
+
+
 def arrived(results: xr.Dataset) -> xr.DataArray:
-    """Runs that came within 1e-8 of the critical point."""
-    return results.distance <= 1e-8
+    """Of those, the runs that came within 1e-8 of it."""
+    return with_critical_point(results) & (results.distance <= 1e-8)
 
 
 def straightness(results: xr.Dataset) -> xr.DataArray:
@@ -125,8 +129,8 @@ def _dip(values: xr.DataArray, over: str) -> Estimate:
 
 
 def many_samples(results: xr.Dataset) -> xr.DataArray:
-    """The upper half of the grid of samples."""
-    return results.samples > float(np.median(results.samples))
+    """The upper half of the grid of samples, where there is a critical point."""
+    return with_critical_point(results) & (results.samples > float(np.median(results.samples)))
 
 
 def error_exponent(results: xr.Dataset) -> Estimate:
@@ -186,7 +190,9 @@ def risk(results: xr.Dataset, kind: str, whose: str) -> xr.DataArray:
         each = results.group_excess + (results.group_entropy if kind == "raw" else 0)
     if whose == "group":
         return each.isel(group=1)
-    return (each * fractions(results)).sum("group", skipna=False) if whose == "average" else each.mean("group")
+    return (
+        (each * fractions(results)).sum("group", skipna=False) if whose == "average" else each.mean("group")
+    )
 
 
 def risk_trend(results: xr.Dataset, risk: str, whose: str, over: str) -> Estimate:
@@ -207,7 +213,8 @@ def excess_ratio(results: xr.Dataset, whose: str) -> Estimate:
     if whose == "group":
         return mean((results.group_excess / results.group_sharp).isel(group=1))
     sharp = over_cells(
-        results, lambda trial: trial.population.dim * trial.population.neurons / (2 * trial.population.samples)
+        results,
+        lambda trial: trial.population.dim * trial.population.neurons / (2 * trial.population.samples),
     )
     return mean(risk(results, "excess", "average") / sharp)
 
@@ -277,5 +284,3 @@ def start_rate_ratio(results: xr.Dataset) -> Estimate:
 def start_error(results: xr.Dataset) -> Estimate:
     """|W_0 - W* P|_F / |W*|_F of the tensor initialisation."""
     return mean(results.relative_error.sel(begin="tensor"))
-
-

@@ -51,8 +51,8 @@ def entropy_of(teacher: Array, inputs: Array) -> Float[Array, " samples"]:
 class Local(NamedTuple):
     """What loss, gradient and Hessian need of one sample, from its logits z_j = w_j . x.
 
-    `slope` has d l / d z_j = -(1/K) (y - H) / (H (1 - H)) phi'_j (C.71); `curve` has d^2 l / d z_j d z_l = xi_jl (C.72-73):
-    (1/K^2) phi'_j phi'_l (y / H^2 + (1 - y) / (1 - H)^2) - 1[j = l] (1/K) phi''_j (y - H) / (H (1 - H)).
+    `slope` has d l / d z_j = -(1/K) (y - H) / (H (1 - H)) phi'_j (C.71); `curve` has d^2 l / d z_j d z_l = xi_jl
+    (C.72-73): (1/K^2) phi'_j phi'_l (y / H^2 + (1 - y) / (1 - H)^2) - 1[j = l] (1/K) phi''_j (y - H) / (H (1 - H)).
     """
 
     loss: Float[Array, "..."]
@@ -89,8 +89,8 @@ def value_and_gradient(weights: Array, inputs: Array, labels: Array) -> tuple[Ar
 
 
 class Curvature(NamedTuple):
-    """Mean loss, gradient (d, K) and Hessian (dK, dK) of the empirical risk; coordinates of a Hessian run over the columns
-    of W one after another (w_1, then w_2, ...)."""
+    """Mean loss, gradient (d, K) and Hessian (dK, dK) of the empirical risk; coordinates of a Hessian run over the
+    columns of W one after another (w_1, then w_2, ...)."""
 
     loss: Array
     gradient: Array
@@ -146,7 +146,8 @@ def curvature(weights: Float[Array, "starts dim neurons"], inputs: Array, labels
 
 
 class Newton(NamedTuple):
-    """Several searches for a critical point on the same samples: weights, what is known there, how far a step may go."""
+    """Several searches for a critical point on the same samples: weights, what is known there, how far a step may
+    go."""
 
     weights: Float[Array, "starts dim neurons"]
     here: Curvature

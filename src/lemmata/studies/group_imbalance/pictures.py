@@ -43,7 +43,10 @@ def _map(results: xr.Dataset, over: str, xlabel: str, predicted, name: str, log:
 def dimension_map(results: xr.Dataset) -> Drawn:
     """Figure 4.2: the share of experiments whose starts all reach one point, over d and n."""
     figure = _map(results, "dim", "dimension d", np.asarray(results.dim.values, float), "proportional to d")
-    return figure, "Share of experiments in which all starts near W* reach the same critical point (spread at most 1e-3)."
+    return (
+        figure,
+        "Share of experiments in which all starts near W* reach the same critical point (spread at most 1e-3).",
+    )
 
 
 @picture
@@ -71,7 +74,15 @@ def _descents(results: xr.Dataset, over: str, label: str, xlabel: str, log: str)
     lines(left, results.distance_curve.where(results.distance_curve > 0), "step", over, label)
     panel(left, "iteration t", r"$\|W_t-\hat W_n\|_F$", log="y")
     line(right, measures.rate(results), over, BLUE, "measured, near the end", "o-")
-    line(right, results.rate_sharp, over, BLACK, r"$\lambda_{min}/\lambda_{max}$ of the Fisher information", "--", spread="none")
+    line(
+        right,
+        results.rate_sharp,
+        over,
+        BLACK,
+        r"$\lambda_{min}/\lambda_{max}$ of the Fisher information",
+        "--",
+        spread="none",
+    )
     panel(right, xlabel, r"$1-v$", log=log, ticks=results[over].values)
     return figure
 
@@ -80,7 +91,10 @@ def _descents(results: xr.Dataset, over: str, label: str, xlabel: str, log: str)
 def descents_mean(results: xr.Dataset) -> Drawn:
     """Figure 4.4(a)."""
     figure = _descents(results, "shift", "C = {:g}", "mean scale C", "y")
-    return figure, "Distance to the critical point (median and quartiles) and the rate of convergence as the means grow."
+    return (
+        figure,
+        "Distance to the critical point (median and quartiles) and the rate of convergence as the means grow.",
+    )
 
 
 @picture
@@ -127,7 +141,11 @@ def errors(results: xr.Dataset) -> Drawn:
 def _risks(results: xr.Dataset, over: str, xlabel: str, log: str = "") -> Figure:
     """Majority, minority and average side by side, for the three risks that may be meant."""
     figure, panels = canvas(3, width=3.9)
-    titles = {"raw": "cross-entropy at $\\hat W_n$", "excess": "excess risk at $\\hat W_n$", "budget": "excess after 100 steps"}
+    titles = {
+        "raw": "cross-entropy at $\\hat W_n$",
+        "excess": "excess risk at $\\hat W_n$",
+        "budget": "excess after 100 steps",
+    }
     for axes, (kind, title) in zip(panels, titles.items(), strict=True):
         if kind == "raw":
             majority = (results.group_excess + results.group_entropy).isel(group=0)
@@ -138,9 +156,25 @@ def _risks(results: xr.Dataset, over: str, xlabel: str, log: str = "") -> Figure
         line(axes, majority, over, GREEN, "majority", "s-")
         line(axes, measures.risk(results, kind, "group"), over, RED, "minority", "o-")
         line(axes, measures.risk(results, kind, "average"), over, BLUE, "average", "^-")
-        line(axes, measures.risk(results, kind, "even"), over, CYCLE[4], "average, groups in equal parts", "-", spread="none")
+        line(
+            axes,
+            measures.risk(results, kind, "even"),
+            over,
+            CYCLE[4],
+            "average, groups in equal parts",
+            "-",
+            spread="none",
+        )
         if kind == "excess":
-            line(axes, results.group_sharp.isel(group=1), over, BLACK, r"tr$(I_2I^{-1})/2n$", "--", spread="none")
+            line(
+                axes,
+                results.group_sharp.isel(group=1),
+                over,
+                BLACK,
+                r"tr$(I_2I^{-1})/2n$",
+                "--",
+                spread="none",
+            )
             shape = settings(results)
             flat = shape["population.dim"] * shape["population.neurons"] / (2 * shape["population.samples"])
             reference(axes, y=flat, label="dK/(2n)")
@@ -184,28 +218,44 @@ def initialisations(results: xr.Dataset) -> Drawn:
     lines(right, above.where(above > 1e-14), "point", "begin", "{} start")
     panel(right, "iteration t", r"$f_n(W_t)-f_n(\hat W_n)$", log="y")
     made = float(results.relative_error.sel(begin="tensor").mean())
-    return figure, f"Descent from each start. The tensor initialisation has a relative error of {made:.2f} on average."
+    return (
+        figure,
+        f"Descent from each start. The tensor initialisation has a relative error of {made:.2f} on average.",
+    )
 
 
 @picture
 def deviations(results: xr.Dataset) -> Drawn:
     """Lemmas C.4.5, C.5.1, C.6.1 to C.6.4 and C.3.3 against n."""
     figure, (left, right) = canvas(2)
-    names = {"hessian": "Hessian", "gradient": "gradient", "first": r"$Q_1$", "second": r"$Q_2$", "third": r"$R_3$"}
+    names = {
+        "hessian": "Hessian",
+        "gradient": "gradient",
+        "first": r"$Q_1$",
+        "second": r"$Q_2$",
+        "third": r"$R_3$",
+    }
     for colour, (what, name) in zip(CYCLE, names.items(), strict=False):
         seen = line(left, results[f"{what}_off"], "samples", colour, name, "o-", spread="none")
     slope(left, seen, -0.5, r"$n^{-1/2}$")
     panel(left, "samples n", "distance from the population's", log="xy", ticks=results.samples.values)
     for colour, (what, name) in zip(
         (BLUE, GREEN, RED),
-        {"subspace": "subspace", "inverted": r"$W_0$, magnitudes inverted", "literal": r"$W_0$, magnitudes as printed"}.items(),
+        {
+            "subspace": "subspace",
+            "inverted": r"$W_0$, magnitudes inverted",
+            "literal": r"$W_0$, magnitudes as printed",
+        }.items(),
         strict=True,
     ):
         seen = line(right, results[f"{what}_off"], "samples", colour, name, "o-")
     first = line(right, results.subspace_off, "samples", BLUE, None, "o-", spread="none")
     slope(right, first, -0.5, r"$n^{-1/2}$")
     panel(right, "samples n", "relative error", log="xy", ticks=results.samples.values)
-    return figure, "How far moments, derivatives and the tensor initialisation of n samples are from the population's."
+    return (
+        figure,
+        "How far moments, derivatives and the tensor initialisation of n samples are from the population's.",
+    )
 
 
 # Theory ------------------------------------------------------------------------------------------------------------------
@@ -224,7 +274,8 @@ def _columns(results: xr.Dataset, quantities: dict[str, str]) -> Figure:
     for axes, column in zip(panels, results.column.values.tolist(), strict=True):
         for colour, (quantity, name) in zip(CYCLE, quantities.items(), strict=False):
             values = measures.along(results, quantity, column)
-            line(axes, values / values.isel(place=0), "parameter", colour, name, "o-", spread="quartiles")
+            first = values.isel(place=0).drop_vars(["place", "parameter"], errors="ignore")
+            line(axes, values / first, "parameter", colour, name, "o-", spread="quartiles")
         log = "y" if column.startswith("fraction") else "xy"
         panel(axes, COLUMN_NAMES[column], log=log, keyed=axes is panels[0])
     panels[0].set_ylabel("relative to the first value")
@@ -234,9 +285,18 @@ def _columns(results: xr.Dataset, quantities: dict[str, str]) -> Figure:
 @picture
 def table(results: xr.Dataset) -> Drawn:
     """Table 4.1 from the closed forms, column by column."""
-    names = {"samples": r"$n_{sc}$", "rate": r"$1-v$", "error": r"$E_w$", "average": r"$E$", "group": r"$E_l$"}
+    names = {
+        "samples": r"$n_{sc}$",
+        "rate": r"$1-v$",
+        "error": r"$E_w$",
+        "average": r"$E$",
+        "group": r"$E_l$",
+    }
     figure = _columns(results, {f"closed_{row}": name for row, name in names.items()})
-    return figure, "The rows of Table 4.1 from the closed forms, along each of its columns (median and quartiles over W*)."
+    return (
+        figure,
+        "The rows of Table 4.1 from the closed forms, along each of its columns (median and quartiles over W*).",
+    )
 
 
 @picture
@@ -248,7 +308,9 @@ def sharp_table(results: xr.Dataset) -> Drawn:
         "sharp_group": r"tr$(I_lI^{-1})/2$",
         "sharp_average": "average excess",
     }
-    return _columns(results, names), "Error, speed and risks by the Fisher information, along the columns of Table 4.1."
+    return _columns(
+        results, names
+    ), "Error, speed and risks by the Fisher information, along the columns of Table 4.1."
 
 
 @picture
@@ -279,6 +341,16 @@ def noise(results: xr.Dataset) -> Drawn:
         one = results.sel(samples=count)
         line(axes, measures.floor(results).sel(samples=count), "noise", colour, f"measured, n = {count}", "o")
         line(axes, one.floor_exact, "noise", colour, "exact" if colour == BLUE else None, "-", spread="none")
-        line(axes, one.floor_bound, "noise", colour, "bound (4.8)" if colour == BLUE else None, ":", spread="none")
-    panel(axes, r"noise level $\xi$", r"$\|W_t-\hat W_n\|_F$, second half", log="xy", ticks=results.noise.values)
+        line(
+            axes,
+            one.floor_bound,
+            "noise",
+            colour,
+            "bound (4.8)" if colour == BLUE else None,
+            ":",
+            spread="none",
+        )
+    panel(
+        axes, r"noise level $\xi$", r"$\|W_t-\hat W_n\|_F$, second half", log="xy", ticks=results.noise.values
+    )
     return figure, "Where gradient noise keeps the iterates."

@@ -145,8 +145,8 @@ class TokenMixture(eqx.Module):
         return None
 
     def oracle(self, teacher: None = None) -> Teacher:
-        """`W* = mu_+ mu_+^T + mu_- mu_-^T + sum_l nu_l (mu_+ + mu_-)^T` (queries in rows) and `U* = 1_T (mu_+ - mu_-)^T`, both at
-        unit norm (eqs 104, 105)."""
+        """`W* = mu_+ mu_+^T + mu_- mu_-^T + sum_l nu_l (mu_+ + mu_-)^T` (queries in rows) and `U* = 1_T (mu_+ - mu_-)^T`,
+        both at unit norm (eqs 104, 105)."""
         frame, both = self.frame, self.frame[0] + self.frame[1]
         own = jnp.outer(frame[0], frame[0]) + jnp.outer(frame[1], frame[1])
         attention = own + jnp.outer(frame[2:].sum(axis=0), both)

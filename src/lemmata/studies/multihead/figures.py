@@ -1,20 +1,28 @@
 """The paper's figures and the added checks: what to run at each scale. How they are drawn is in `pictures`."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
+
+import xarray as xr
 
 from lemmata.descent import Descent
 from lemmata.studies.multihead import pictures
 from lemmata.studies.multihead.data import PlantedAttention, TokenMixture
-from lemmata.studies.multihead.forecast import Forecast
 from lemmata.studies.multihead.network import Network
-from lemmata.studies.multihead.probes import FirstPhase, Looseness, RandomHeads, Realizing, Saturation
-from lemmata.studies.multihead.second_phase import SecondPhase
-from lemmata.studies.multihead.trials import CurvaturePath, Guaranteed, Training
-from lemmata.study import Figure, Scale
+from lemmata.studies.multihead.theory.forecast import Forecast
+from lemmata.studies.multihead.trials import (
+    FirstPhase,
+    Guaranteed,
+    Looseness,
+    RandomHeads,
+    Realizing,
+    Saturation,
+    SecondPhase,
+    Training,
+)
+from lemmata.study import Figure, Scale, by_scale
 from lemmata.sweep import Axis, Sweep, axis
-from lemmata.trial import put
+from lemmata.trial import put_all
 
 
 def template() -> Forecast:
@@ -24,293 +32,341 @@ def template() -> Forecast:
 
 # Figures 2 to 5 --------------------------------------------------------------------------------------------------------
 
-MIXTURE_HEADS = {"smoke": (1.0, 16.0), "quick": (1.0, 4.0, 16.0, 64.0), "paper": (1.0, 4.0, 16.0, 64.0)}
-PLANTED_HEADS = {"smoke": (1.0, 4.0), "quick": (1.0, 4.0, 16.0), "paper": (1.0, 4.0, 16.0)}
-
 
 def fig2(scale: Scale) -> Sweep:
-    steps = {"smoke": 60, "quick": 3000, "paper": 10_000}[scale]
-    trial = Training(descent=_descent(1.0, steps))
-    return Sweep(trial, (_heads(MIXTURE_HEADS[scale]),), _seeds({"smoke": 2, "quick": 5, "paper": 5}[scale]))
+    trial = Training(descent=_descent(1.0, by_scale(scale, 60, 3000, 10_000)))
+    return Sweep(trial, (_mixture_heads(scale),), _seeds(scale, 2, 5, 5))
 
 
 def fig3(scale: Scale) -> Sweep:
-    steps = {"smoke": 40, "quick": 1000, "paper": 3000}[scale]
-    trial = Training(descent=_descent(0.1, steps), growth=0.5)
-    method = Axis("optimiser", ("gd", "adam"), lambda t, v: _with_method(t, v, {"gd": 0.1, "adam": 0.06}))
-    return Sweep(
-        trial, (method, _heads(MIXTURE_HEADS[scale])), _seeds({"smoke": 2, "quick": 5, "paper": 5}[scale])
-    )
+    trial = Training(descent=_descent(1.0, by_scale(scale, 40, 1000, 3000)), growth=0.5)
+    method = Axis("optimiser", ("gd", "gd, a tenth", "adam"), _with_method)
+    return Sweep(trial, (method, _mixture_heads(scale)), _seeds(scale, 2, 5, 5))
 
 
 def fig4(scale: Scale) -> Sweep:
-    trial = Training(data=_planted(scale), descent=_descent(1.0, 40 if scale == "smoke" else 400), growth=0.5)
-    return Sweep(
-        trial, (_heads(PLANTED_HEADS[scale]),), _seeds({"smoke": 2, "quick": 12, "paper": 20}[scale])
-    )
+    trial = Training(data=_planted(scale), descent=_descent(1.0, by_scale(scale, 40, 400, 400)), growth=0.5)
+    return Sweep(trial, (_planted_heads(scale),), _seeds(scale, 2, 20, 40))
 
 
 def fig5(scale: Scale) -> Sweep:
-    trial = Training(data=_planted(scale), descent=_descent(1.0, 30 if scale == "smoke" else 300), growth=0.5)
-    method = Axis(
-        "optimiser", ("momentum", "adam"), lambda t, v: _with_method(t, v, {"momentum": 1.0, "adam": 0.06})
-    )
-    return Sweep(
-        trial, (method, _heads(PLANTED_HEADS[scale])), _seeds({"smoke": 2, "quick": 12, "paper": 20}[scale])
-    )
+    trial = Training(data=_planted(scale), descent=_descent(1.0, by_scale(scale, 30, 300, 300)), growth=0.5)
+    method = Axis("optimiser", ("momentum", "adam"), _with_method)
+    return Sweep(trial, (method, _planted_heads(scale)), _seeds(scale, 2, 20, 40))
 
 
-def _descent(rate: float, steps: int, method: Any = "gd") -> Descent:
-    return Descent(learning_rate=rate, target_loss=0.0, steps=steps, method=method, logs=60)
-
-
-def _with_method(trial: Training, method: str, rates: dict[str, float]) -> Training:
+def _with_method(trial: Training, method: str) -> Training:
     """Adam keeps one step size for all numbers of heads; the others let it grow with their square root."""
-    trial = put(put(trial, "descent.method", method), "descent.learning_rate", rates[method])
-    return put(trial, "growth", 0.0 if method == "adam" else 0.5)
+    word, _, tenth = method.partition(", ")
+    rate = 0.06 if method == "adam" else 0.1 if tenth else 1.0
+    growth = 0.0 if method == "adam" else 0.5
+    return put_all(trial, {"descent.method": word, "descent.learning_rate": rate, "growth": growth})
+
+
+def _descent(rate: float, steps: int) -> Descent:
+    return Descent(learning_rate=rate, stop="cap", steps=steps, logs=60)
 
 
 def _planted(scale: Scale) -> PlantedAttention:
     return PlantedAttention(samples=100, test_samples=100) if scale == "smoke" else PlantedAttention()
 
 
+def _mixture_heads(scale: Scale) -> Axis:
+    return _heads(by_scale(scale, (1.0, 16.0), (1.0, 4.0, 16.0, 64.0), (1.0, 4.0, 16.0, 64.0)))
+
+
+def _planted_heads(scale: Scale) -> Axis:
+    return _heads(by_scale(scale, (1.0, 4.0), (1.0, 4.0, 16.0), (1.0, 4.0, 16.0)))
+
+
 def _heads(values: Iterable[float]) -> Axis:
     return axis("network.heads", values)
 
 
-def _seeds(count: int) -> tuple[int, ...]:
-    return tuple(range(count))
+def _seeds(scale: Scale, smoke: int, quick: int, paper: int) -> tuple[int, ...]:
+    return tuple(range(by_scale(scale, smoke, quick, paper)))
 
 
-# Theory against runs ---------------------------------------------------------------------------------------------------
+# Curvature and inequalities --------------------------------------------------------------------------------------------
 
 
 def curvature(scale: Scale) -> Sweep:
-    heads = {"smoke": (2, 8), "quick": (4, 8, 16, 32, 64), "paper": (4, 8, 16, 32, 64, 128, 256)}[scale]
-    return Sweep(
-        RandomHeads(), (axis("heads", heads),), _seeds({"smoke": 2, "quick": 10, "paper": 30}[scale])
-    )
+    heads = by_scale(scale, (2, 8), (4, 8, 16, 32, 64), (4, 8, 16, 32, 64, 128, 256))
+    return Sweep(RandomHeads(), (axis("heads", heads),), _seeds(scale, 2, 10, 30))
 
 
 def hessian_path(scale: Scale) -> Sweep:
-    steps, checkpoints = {"smoke": (30, 6), "quick": (1000, 100), "paper": (3000, 100)}[scale]
-    trial = CurvaturePath(training=Training(descent=_descent(1.0, steps)), checkpoints=checkpoints)  # pyright: ignore[reportCallIssue]
-    heads = axis("training.network.heads", MIXTURE_HEADS[scale])
-    return Sweep(trial, (heads,), _seeds({"smoke": 1, "quick": 3, "paper": 5}[scale]))
+    steps, logs = by_scale(scale, (30, 6), (1000, 100), (3000, 100))
+    descent = Descent(learning_rate=1.0, stop="cap", steps=steps, logs=logs)
+    trial = Training(descent=descent, probe="spectrum")
+    return Sweep(trial, (_mixture_heads(scale),), _seeds(scale, 1, 3, 5))
 
 
 def looseness(scale: Scale) -> Sweep:
-    kinds = axis("kind", ("gaussian", "extreme"))
-    sizes = axis(
-        "size", {"smoke": (1.0,), "quick": (0.1, 1.0, 10.0), "paper": (0.1, 0.3, 1.0, 3.0, 10.0)}[scale]
+    axes = (
+        axis("kind", ("gaussian", "extreme")),
+        axis("data.dim", by_scale(scale, (1,), (1, 2, 4), (1, 2, 3, 4)), name="dim"),
+        axis("size", by_scale(scale, (1.0,), (0.1, 1.0, 10.0), (0.1, 0.3, 1.0, 3.0, 10.0))),
     )
-    shapes = {"smoke": (1,), "quick": (1, 2, 4), "paper": (1, 2, 3, 4)}[scale]
-    dims = axis("data.dim", shapes, name="dim")
-    return Sweep(Looseness(), (kinds, dims, sizes), _seeds({"smoke": 2, "quick": 20, "paper": 100}[scale]))
+    return Sweep(Looseness(), axes, _seeds(scale, 2, 20, 100))
+
+
+def decoder_bounds(scale: Scale) -> Sweep:
+    axes = (
+        axis("kind", ("gaussian", "extreme")),
+        axis("decoder", ("pooling", "last")),
+        axis("size", by_scale(scale, (1.0,), (0.1, 1.0, 10.0), (0.1, 0.3, 1.0, 3.0, 10.0))),
+    )
+    return Sweep(Looseness(), axes, _seeds(scale, 2, 20, 100))
+
+
+# Inside the conditions and at their frontier ---------------------------------------------------------------------------
 
 
 def inside_conditions(scale: Scale) -> Sweep:
-    distances = {"smoke": (0.1,), "quick": (0.1, 0.3, 1.2), "paper": (0.1, 0.3, 0.6, 1.2, 1.5)}[scale]
-    seeds = {"smoke": 3, "quick": 50, "paper": 100}[scale]
-    return Sweep(Guaranteed(), (axis("distance", distances),), _seeds(seeds))
+    distances = by_scale(scale, (0.1,), (0.1, 0.3, 1.2), (0.1, 0.3, 0.6, 1.2, 1.5))
+    return Sweep(Guaranteed(), (axis("distance", distances),), _seeds(scale, 3, 50, 100))
+
+
+def linear_control(scale: Scale) -> Sweep:
+    distances = by_scale(scale, (0.1,), (0.1, 0.3, 1.2), (0.1, 0.3, 0.6, 1.2, 1.5))
+    arm = Axis("arm", ("attention trained", "attention frozen"), _frozen)
+    return Sweep(Guaranteed(), (axis("distance", distances), arm), _seeds(scale, 2, 5, 10))
+
+
+def _frozen(trial: Guaranteed, arm: str) -> Guaranteed:
+    return put_all(trial, {"frozen": arm == "attention frozen"})
+
+
+def frontier(scale: Scale) -> Sweep:
+    """Steps from those of figure 4 on, up to where the bound breaks with any number of heads."""
+    trial = Training(
+        data=_planted(scale),
+        descent=Descent(learning_rate=1.0, stop="cap", steps=by_scale(scale, 30, 300, 300), logs=10),
+        probe="targets",
+    )
+    heads = by_scale(scale, (1.0, 16.0), (1.0, 4.0, 16.0), (1.0, 4.0, 16.0, 64.0))
+    rates = by_scale(
+        scale, (1.0, 100.0), (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0), tuple(2.0**k for k in range(9))
+    )
+    return Sweep(trial, (axis("descent.learning_rate", rates), _heads(heads)), _seeds(scale, 2, 6, 12))
 
 
 def two_step_sizes(scale: Scale) -> Sweep:
-    steps = {"smoke": 30, "quick": 50, "paper": 50}[scale]
-    heads = {"smoke": (4.0,), "quick": (4.0, 64.0, 1e6), "paper": (4.0, 64.0, 1e6, 1e12)}[scale]
+    heads = by_scale(scale, (4.0,), (4.0, 64.0, 1e6), (4.0, 64.0, 1e6, 1e12))
     arm = Axis("arm", ("many heads", "one head, two step sizes"), _one_head)
-    seeds = _seeds({"smoke": 1, "quick": 3, "paper": 5}[scale])
-    return Sweep(Training(descent=_descent(1.0, steps)), (_heads(heads), arm), seeds)
+    trial = Training(descent=_descent(1.0, by_scale(scale, 30, 50, 50)))
+    return Sweep(trial, (_heads(heads), arm), _seeds(scale, 1, 3, 5))
 
 
 def _one_head(trial: Training, arm: str) -> Training:
     if arm == "many heads":
         return trial
-    return put(put(trial, "attention_rate", 1 / trial.network.heads), "network.heads", 1.0)
+    return put_all(trial, {"descent.attention_rate": 1 / trial.network.heads, "network.heads": 1.0})
+
+
+def decoders(scale: Scale) -> Sweep:
+    """Figure 2 with the two other decoders; the step is a tenth, because the gradient of a pooled decoder sums ten rows."""
+    trial = Training(descent=_descent(0.1, by_scale(scale, 60, 3000, 10_000)))
+    kind = axis("network.decoder", ("full", "pooling", "last"))
+    heads = by_scale(scale, (4.0,), (1.0, 16.0), (1.0, 4.0, 16.0, 64.0))
+    return Sweep(trial, (kind, _heads(heads)), _seeds(scale, 2, 5, 5))
+
+
+# The token mixture -----------------------------------------------------------------------------------------------------
 
 
 def first_phase(scale: Scale) -> Sweep:
-    samples = {
-        "smoke": (100, 1000),
-        "quick": (100, 1000, 10_000),
-        "paper": (100, 316, 1000, 3162, 10_000, 31_623),
-    }[scale]
-    return Sweep(
-        FirstPhase(), (axis("first_samples", samples),), _seeds({"smoke": 3, "quick": 20, "paper": 50}[scale])
+    counts = by_scale(
+        scale, (100, 1000), (100, 316, 1000, 3162, 10_000), (100, 316, 1000, 3162, 10_000, 31_623)
     )
+    return Sweep(FirstPhase(), (axis("first_samples", counts),), _seeds(scale, 3, 20, 50))
+
+
+def first_phase_scaling(scale: Scale) -> Sweep:
+    """The residual against signal and dimension, at one number of samples."""
+    axes = (
+        axis(
+            "data.signal",
+            by_scale(scale, (1.0, 4.0), (0.5, 1.0, 2.0, 4.0), (0.5, 1.0, 2.0, 4.0, 8.0)),
+            "signal",
+        ),
+        axis("data.dim", by_scale(scale, (4, 8), (4, 8, 16, 32), (4, 8, 16, 32, 64)), "dim"),
+    )
+    return Sweep(FirstPhase(), axes, _seeds(scale, 3, 20, 50))
 
 
 def second_phase(scale: Scale) -> Sweep:
-    """The experiment's mixture with step 1, after the first step and from zero."""
-    steps = {"smoke": 60, "quick": 3000, "paper": 10_000}[scale]
-    trial = Training(descent=_descent(1.0, steps), first_samples=1000)
-    heads = {"smoke": (16.0,), "quick": (4.0, 64.0, 1e6), "paper": (4.0, 16.0, 64.0, 1e6, 1e12)}[scale]
-    start = Axis("start", ("zero", "first step"), _after_first_step)
-    return Sweep(trial, (start, _heads(heads)), _seeds({"smoke": 2, "quick": 5, "paper": 10}[scale]))
+    """The experiment's mixture with step 1: from zero, after the first step, and from zero with attention left there."""
+    trial = Training(descent=_descent(1.0, by_scale(scale, 60, 3000, 10_000)), first_samples=1000)
+    heads = by_scale(scale, (16.0,), (4.0, 64.0, 1e6), (4.0, 16.0, 64.0, 1e6, 1e12))
+    start = Axis("start", ("zero", "first step", "linear"), _started)
+    return Sweep(trial, (start, _heads(heads)), _seeds(scale, 2, 5, 10))
 
 
-def _after_first_step(trial: Training, start: str) -> Training:
-    if start == "zero":
-        return trial
-    return replace(trial, network=replace(trial.network, start="signs", simulated=2))
+def _started(trial: Training, start: str) -> Training:
+    changes: dict[str, Any] = {
+        "zero": {},
+        "first step": {"network.start": "signs", "network.simulated": 2},
+        "linear": {"descent.attention_rate": 0.0},
+    }[start]
+    return put_all(trial, changes)
 
 
 def good_start(scale: Scale) -> Sweep:
     """At the largest distance the bound is below log 2 where the signs balance; its 4e6 steps are most of the cost."""
-    distances = {"smoke": (0.1,), "quick": (0.1, 0.4, 1.45), "paper": (0.1, 0.2, 0.4, 0.8, 1.45)}[scale]
-    seeds = {"smoke": 2, "quick": 3, "paper": 5}[scale]
-    return Sweep(SecondPhase(), (axis("distance", distances),), _seeds(seeds))
+    distances = by_scale(scale, (0.1,), (0.1, 0.4, 1.45), (0.1, 0.2, 0.4, 0.8, 1.45))
+    return Sweep(SecondPhase(), (axis("distance", distances),), _seeds(scale, 2, 3, 5))
 
 
 def realizability(scale: Scale) -> Sweep:
-    losses = {"smoke": (0.1,), "quick": (1.0, 0.1, 0.01, 1e-3), "paper": (1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-6)}
-    return Sweep(
-        Realizing(), (axis("loss", losses[scale]),), _seeds({"smoke": 2, "quick": 10, "paper": 20}[scale])
-    )
+    losses = by_scale(scale, (0.1,), (1.0, 0.1, 0.01, 1e-3), (1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-6))
+    return Sweep(Realizing(), (axis("loss", losses),), _seeds(scale, 2, 10, 20))
 
 
 def margins(scale: Scale) -> Sweep:
     """Little noise and a long first phase, so that the bounds say something; sparsity and signal vary."""
     data = TokenMixture(noise_law="ball", noise=0.01, dim=6)
-    trial = FirstPhase(data=data, first_samples=2000 if scale == "smoke" else 20_000)
-    signals = {
-        "smoke": (2.0, 8.0),
-        "quick": (1.5, 2.0, 4.0, 8.0),
-        "paper": (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0),
-    }
-    sparse = {"smoke": (0.1, 0.4), "quick": (0.1, 0.2, 0.4), "paper": (0.1, 0.2, 0.3, 0.4, 0.5)}[scale]
+    signals = by_scale(scale, (2.0, 8.0), (1.5, 2.0, 4.0, 8.0), (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0))
     axes = (
-        axis("data.relevant_fraction", sparse, name="relevant_fraction"),
-        axis("data.signal", signals[scale], name="signal"),
+        axis(
+            "data.relevant_fraction", by_scale(scale, (0.1, 0.4), (0.1, 0.2, 0.4), (0.1, 0.2, 0.3, 0.4, 0.5))
+        ),
+        axis("data.signal", signals),
     )
-    return Sweep(trial, axes, _seeds({"smoke": 2, "quick": 5, "paper": 20}[scale]))
+    trial = FirstPhase(data=data, first_samples=by_scale(scale, 2000, 20_000, 20_000))
+    return Sweep(trial, axes, _seeds(scale, 2, 5, 20))
 
 
 def saturation(scale: Scale) -> Sweep:
-    leaks = {
-        "smoke": (0.5, 0.01),
-        "quick": (0.5, 0.1, 0.01, 1e-3),
-        "paper": (0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-6),
-    }
-    return Sweep(
-        Saturation(), (axis("leak", leaks[scale]),), _seeds({"smoke": 2, "quick": 10, "paper": 20}[scale])
-    )
+    leaks = by_scale(scale, (0.5, 0.01), (0.5, 0.1, 0.01, 1e-3), (0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-6))
+    return Sweep(Saturation(), (axis("leak", leaks),), _seeds(scale, 2, 10, 20))
 
 
 def gap(scale: Scale) -> Sweep:
     """GD with step 2 (= sqrt(4)) on planted attention with four heads; the samples vary. Fewer than about 500 samples
     do not suffice to learn."""
-    steps = 20 if scale == "smoke" else 400
-    data = PlantedAttention(test_samples=100 if scale == "smoke" else 3000)
-    trial = Training(data=data, network=Network(heads=4.0), descent=_descent(1.0, steps), growth=0.5)
-    samples = {"smoke": (50, 100), "quick": (500, 1000, 2000), "paper": (500, 1000, 2000, 4000)}[scale]
-    return Sweep(
-        trial, (axis("data.samples", samples),), _seeds({"smoke": 2, "quick": 10, "paper": 20}[scale])
-    )
+    data = PlantedAttention(test_samples=by_scale(scale, 100, 3000, 3000))
+    descent = _descent(1.0, by_scale(scale, 20, 400, 400))
+    trial = Training(data=data, network=Network(heads=4.0), descent=descent, growth=0.5)
+    samples = by_scale(scale, (50, 100), (500, 1000, 2000), (500, 1000, 2000, 4000))
+    return Sweep(trial, (axis("data.samples", samples),), _seeds(scale, 2, 10, 20))
 
+
+def with_mean_loss(results: xr.Dataset) -> xr.Dataset:
+    """The mean of the loss over the steps of a run, the start left out."""
+    return results.assign(mean_loss=results.loss_sum / results.steps)
+
+
+PLACES = {"relevant tokens anywhere": {}, "at the same places": {"data.positions": "prefix"}}
+STEPS = {"random signs": {}, "uniform on [-1, 1]": {"alpha": "interval"}}
 
 FIGURES = {
-    "fig2": Figure(
-        "fig2",
-        fig2,
-        pictures.fig2,
-        "The page with the caption is missing from the source: numbers of heads, horizon and panels are ours. Margin "
-        "is the smallest y Phi over the norm of all decoders, to be compared with S sqrt(T/2).",
-    ),
-    "fig3": Figure(
-        "fig3",
-        fig3,
-        pictures.fig3,
-        "The constant of the step O(sqrt(H)) is not stated; 0.1 sqrt(H) is used, because with 1 the first steps jump. "
-        "Adam has the stated step 0.06 and the usual constants.",
-    ),
-    "fig4": Figure(
-        "fig4",
-        fig4,
-        pictures.fig4,
-        "Teacher entries are standard normal, drawn once a seed; the step is sqrt(H), the start zero, 400 steps: none "
-        "of these is stated. Medians, because some runs stay on a plateau; their number is shown.",
-    ),
-    "fig5": Figure(
-        "fig5",
-        fig5,
-        pictures.fig5,
-        "Momentum 0.9 with step sqrt(H), Adam with step 0.06: not stated. Momentum is judged at 150 steps, Adam at 300.",
-    ),
-    "curvature": Figure(
-        "curvature",
-        curvature,
-        pictures.curvature,
-        "Gaussian attention weights, unit-norm decoders, three tokens in three dimensions inside the unit ball.",
-    ),
-    "hessian-path": Figure(
-        "hessian-path",
-        hessian_path,
-        pictures.hessian_path,
-        "The runs of figure 2; the full spectrum over all heads at every checkpoint, R the largest token norm seen.",
-    ),
-    "looseness": Figure(
-        "looseness",
-        looseness,
-        pictures.looseness,
-        "Random points of three sizes, and an extreme point (equal tokens, no decoder) where gradient bounds are met.",
-    ),
-    "inside-conditions": Figure(
-        "inside-conditions",
-        inside_conditions,
-        pictures.inside_conditions,
-        "Two tokens in two dimensions on the unit circle within 30 degrees of the label's direction; smallest number "
-        "of heads for Theorem 2, largest step, longest horizon; the target spreads the label's direction over all heads.",
-    ),
-    "two-step-sizes": Figure(
-        "two-step-sizes",
-        two_step_sizes,
-        pictures.two_step_sizes,
-        "Why figures 2 and 3 look as they do: from zero, H heads at step eta are one head whose decoder has step eta "
-        "and whose attention has step eta/H.",
-    ),
-    "first-phase": Figure(
-        "first-phase",
-        first_phase,
-        pictures.first_phase,
-        "The experiment's mixture with Gaussian noise; residual around the printed and around the true mean.",
-    ),
-    "second-phase": Figure(
-        "second-phase",
-        second_phase,
-        pictures.second_phase,
-        "Steps of the first phase have random signs and 1000 samples of their own. At one step size many heads hardly "
-        "move their attention from zero; after the first step its share of the NTK does not depend on their number.",
-    ),
-    "good-start": Figure(
-        "good-start",
-        good_start,
-        pictures.good_start,
-        "Four tokens, three relevant, in three dimensions, signal 1, noise of norm 0.01; heads and step that Theorem 2 "
-        "asks for; every run goes as far as the loss of its own target allows.",
-    ),
-    "realizability": Figure(
-        "realizability",
-        realizability,
-        pictures.realizability,
-        "The target of Proposition 7 on a quiet mixture, heads in powers of two; measured constants of the good start.",
-    ),
-    "margins": Figure(
-        "margins",
-        margins,
-        pictures.margins,
-        "Bounded noise of norm 0.01; the NTK margin is that of the paper's own direction after the first phase.",
-    ),
-    "saturation": Figure(
-        "saturation",
-        saturation,
-        pictures.saturation,
-        "Ten tokens, two relevant, noise in a ball of radius 0.1: inside the noise condition of Proposition 3.",
-    ),
-    "gap": Figure(
-        "gap",
-        gap,
-        pictures.gap,
-        "Four heads on planted attention; the same teachers at every sample size. On the mixture the gap is about 0.",
-    ),
-}
+    figure.id: figure
+    for figure in (
+        Figure(
+            "fig2", fig2, pictures.fig2,
+            "The page with the caption is missing from the source: numbers of heads, horizon and panels are ours. "
+            "Margin is the smallest y Phi over the norm of all decoders, to be compared with S sqrt(T/2). The paper "
+            "does not say whether relevant tokens stand at the same places in all samples: two readings.",
+            readings=PLACES,
+        ),
+        Figure(
+            "fig3", fig3, pictures.fig3,
+            "The constant of the step O(sqrt(H)) is not stated: sqrt(H), which continues figure 2's step 1, and a tenth "
+            "of it, with which the first steps do not jump. Adam has the stated step 0.06 and the usual constants.",
+            readings=PLACES,
+        ),
+        Figure(
+            "fig4", fig4, pictures.fig4,
+            "Teacher entries are standard normal, drawn once a seed; the step is sqrt(H), the start zero, 400 steps: "
+            "none of these is stated. Some runs stay on a plateau, so means, medians and their share are judged apart.",
+        ),
+        Figure(
+            "fig5", fig5, pictures.fig5,
+            "Momentum 0.9 with step sqrt(H), Adam with step 0.06: not stated. Momentum is judged at 150 steps, Adam at 300.",
+        ),
+        Figure(
+            "curvature", curvature, pictures.curvature,
+            "Gaussian attention weights, unit-norm decoders, three tokens in three dimensions inside the unit ball.",
+        ),
+        Figure(
+            "hessian-path", hessian_path, pictures.hessian_path,
+            "The runs of figure 2; the full spectrum over all heads at every checkpoint, R the largest token norm seen.",
+        ),
+        Figure(
+            "looseness", looseness, pictures.looseness,
+            "Random points of three sizes, and an extreme point (equal tokens, no decoder) where gradient bounds are met.",
+        ),
+        Figure(
+            "decoder-bounds", decoder_bounds, pictures.looseness,
+            "The footnote on decoders read with the bounds as printed: gradients and norms of the vector u and of W.",
+        ),
+        Figure(
+            "inside-conditions", inside_conditions, pictures.inside_conditions,
+            "Two tokens in two dimensions on the unit circle within 30 degrees of the label's direction; smallest "
+            "number of heads for Theorem 2, largest step, longest horizon; the target spreads the label's direction "
+            "over all heads.",
+            complete=with_mean_loss,
+        ),
+        Figure(
+            "linear-control", linear_control, pictures.linear_control,
+            "The same runs beside ones whose attention stays at zero: logistic regression on the mean token.",
+            complete=with_mean_loss,
+        ),
+        Figure(
+            "frontier", frontier, pictures.frontier,
+            "Figure 4's problem at steps that do not grow with the heads. The target of Theorem 1 is the best of a grid "
+            "along the planted weights, the same in every head; outside the theorem's conditions everywhere.",
+            complete=with_mean_loss,
+        ),
+        Figure(
+            "two-step-sizes", two_step_sizes, pictures.two_step_sizes,
+            "Why figures 2 and 3 look as they do: from zero, H heads at step eta are one head whose decoder has step eta "
+            "and whose attention has step eta/H.",
+        ),
+        Figure(
+            "decoders", decoders, pictures.decoders,
+            "Figure 2's mixture with decoders that are one vector: pooled over the tokens, or on the last token alone.",
+        ),
+        Figure(
+            "first-phase", first_phase, pictures.first_phase,
+            "The experiment's mixture with Gaussian noise; residual around the printed and around the true mean. "
+            "Unif(+-1) read as a random sign or as the interval.",
+            readings=STEPS,
+        ),
+        Figure(
+            "first-phase-scaling", first_phase_scaling, pictures.first_phase_scaling,
+            "The experiment's mixture at 1000 samples; signal and dimension vary, the noise of a coordinate stays.",
+        ),
+        Figure(
+            "second-phase", second_phase, pictures.second_phase,
+            "Steps of the first phase have random signs and 1000 samples of their own. At one step size many heads hardly "
+            "move their attention from zero; after the first step its share of the NTK does not depend on their number.",
+        ),
+        Figure(
+            "good-start", good_start, pictures.good_start,
+            "Four tokens, three relevant, in three dimensions, signal 1, noise of norm 0.01; heads and step that Theorem 2 "
+            "asks for; every run goes as far as the loss of its own target allows.",
+            complete=with_mean_loss,
+        ),
+        Figure(
+            "realizability", realizability, pictures.realizability,
+            "The target of Proposition 7 on a quiet mixture, heads in powers of two; measured constants of the good start.",
+        ),
+        Figure(
+            "margins", margins, pictures.margins,
+            "Bounded noise of norm 0.01; the NTK margin is that of the paper's own direction after the first phase. "
+            "Unif(+-1) read as a random sign or as the interval.",
+            readings=STEPS,
+        ),
+        Figure(
+            "saturation", saturation, pictures.saturation,
+            "Ten tokens, two relevant, noise in a ball of radius 0.1: inside the noise condition of Proposition 3.",
+        ),
+        Figure(
+            "gap", gap, pictures.gap,
+            "Four heads on planted attention; the same teachers at every sample size. On the mixture the gap is about 0.",
+        ),
+    )
+}  # fmt: skip

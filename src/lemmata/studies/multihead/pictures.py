@@ -324,3 +324,65 @@ def gap(results: xr.Dataset) -> Drawn:
     stuck = ", ".join(f"{int(v)}" for v in results.stuck.sum("seed"))
     steps = settings(results)["descent.steps"]
     return figure, f"Planted attention, 4 heads, GD {steps} steps. Stuck at each n: {stuck}. {DOTS}"
+
+
+# Controls, the frontier, decoders --------------------------------------------------------------------------------------
+
+
+@picture
+def linear_control(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas(2)
+    for arm, colour, style in zip(results.arm.values, (BLUE, RED), ("o-", "x:"), strict=True):
+        line(axes[0], results.mean_loss.sel(arm=arm), "distance", colour, str(arm), style)
+    trained = results.isel(arm=0)
+    line(axes[1], trained.attention_change, "distance", BLUE, "largest change of an attention weight", "o-")
+    line(axes[1], trained.attention_moved, "distance", GREEN, "movement of a head's $W_h$", "s-")
+    reach = over_cells(trained, lambda t: bounds.attention_reach(t.target, t.heads))
+    law(axes[1], results.distance, reach, r"the ball allows $4\Delta/\sqrt{H}$", style="x--")
+    panel(axes[0], DELTA, "mean loss over the run")
+    panel(axes[1], DELTA, "how far attention moves", log="y")
+    return figure, f"Inside the theorems' conditions, from zero. {DOTS}"
+
+
+@picture
+def frontier(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas(2)
+    ratio = results.mean_loss / results.theorem_bound
+    lines(axes[0], ratio, "learning_rate", "heads", HEADS, style="o-")
+    reference(axes[0], y=1, label="bound of Theorem 1", colour=BLACK, style="--")
+    lines(axes[1], results.theorem_bound, "learning_rate", "heads", HEADS, style="o-")
+    reference(axes[1], y=log(2), label="log 2: above it a bound says nothing")
+    panel(axes[0], "step size", "mean loss / best bound", log="xy", ticks=results.learning_rate)
+    panel(axes[1], "step size", "best bound over targets", log="xy", ticks=results.learning_rate)
+    moved = float(results.attention_change.min())
+    return (
+        figure,
+        f"Planted attention from zero; attention moved by at least {moved:.2g} in every run. {DOTS}",
+    )
+
+
+@picture
+def decoders(results: xr.Dataset) -> Drawn:
+    kinds = results.decoder.values
+    figure, axes = canvas(len(kinds), 2, width=3.4, height=2.8)
+    for column, kind in zip(axes.T, kinds, strict=True):
+        here = results.sel(decoder=kind)
+        _curves(column[0], _log10_loss(here), LOSS)
+        _curves(column[1], here["relevant_attention_curve"], "attention on relevant tokens", ylim=(0, 1))
+        column[0].set_title(f"{kind} decoder")
+    shared_key(figure, axes)
+    return figure, f"Token mixture, GD with step 0.1 from zero. {BAND}"
+
+
+@picture
+def first_phase_scaling(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas(2)
+    for axis, over, by, name in zip(
+        axes, ("signal", "dim"), ("dim", "signal"), ("signal S", "dimension d"), strict=True
+    ):
+        pattern = "d = {:g}" if by == "dim" else "S = {:g}"
+        lines(axis, results.residual, over, by, pattern, style="o-", centre="geometric")
+        scale = results.residual_scale.mean([d for d in results.residual_scale.dims if d != over])
+        law(axis, scale[over], scale, "eq. 6 with C = 1 (mean)", style="--")
+        panel(axis, name, "norm of the residual p", log="xy", ticks=results[over])
+    return figure, "Token mixture, 1000 samples of the first phase. Lines: geometric mean, dots: seeds."

@@ -33,7 +33,6 @@ from lemmata.studies.multihead.network import (
 # One head --------------------------------------------------------------------------------------------------------------
 
 
-
 def softmax_jacobian(weights: Float[Array, " token"]) -> Float[Array, "token token"]:
     """`phi'(v) = diag(phi) - phi phi^T`."""
     return jnp.diag(weights) - jnp.outer(weights, weights)

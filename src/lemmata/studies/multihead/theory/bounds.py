@@ -20,6 +20,9 @@ Number = Any
 TRAINING_HEADS, GENERALISATION_HEADS = 36, 256
 """The constants in front of the conditions on `sqrt(H)` of Theorems 1/3 and 2/4."""
 
+LOG_2 = log(2)
+"""The loss of a model that says nothing."""
+
 QUASI_CONVEXITY, SHARP_QUASI_CONVEXITY = 4 / 3, 16 / 15
 """Prop. 4/6 prints 4/3; its own argument gives `1 / (1 - kappa D^2 / 8)` with `kappa D^2 <= 1/2`, that is 16/15."""
 
@@ -92,8 +95,9 @@ def smoothness_bound(data: DataBounds, norm: Number, heads: Number) -> Number:
 
 
 def decoder_factor(decoder: str, tokens: int, squared: bool = False) -> float:
-    """What the bounds on gradient and Hessian take for a decoder that is one vector: `sqrt(T)` for pooling, whose gradient sums
-    `T` rows and whose `U = 1 u^T` has `sqrt(T)` times the norm of `u` (`squared`: `T`, for `beta_1^2`); 1 for the last token."""
+    """What the bounds on gradient and Hessian take for a decoder that is one vector `u`: `sqrt(T)` for pooling, whose
+    gradient sums `T` rows and whose `U = 1 u^T` has `sqrt(T)` times its norm (`squared`: `T`, for `beta_1^2`); 1 for the
+    last token."""
     return (tokens if squared else sqrt(tokens)) if decoder == "pooling" else 1.0
 
 
@@ -135,7 +139,7 @@ class Target:
     distance: Number
     head_norm: Number
     loss: Number
-    start_loss: Number = log(2)
+    start_loss: Number = LOG_2
 
 
 def required_root_heads(data: DataBounds, distance: float, head_norm: float, constant: float) -> float:

@@ -24,7 +24,7 @@ def flag(name: str, holds: bool) -> Condition:
 # General data ----------------------------------------------------------------------------------------------------------
 
 
-def bounded_tokens(trial: Any) -> list[Condition]:
+def token_conditions(trial: Any) -> list[Condition]:
     """Assumption 1: tokens have an almost sure bound. Gaussian ones have none; the largest that was drawn takes its place."""
     data = trial.data
     gaussian = isinstance(data, PlantedAttention) or (
@@ -33,14 +33,14 @@ def bounded_tokens(trial: Any) -> list[Condition]:
     return [flag("Assumption 1: tokens bounded almost surely", not gaussian)]
 
 
-def theorem_1(trial: Any) -> list[Condition]:
+def theorem_1_conditions(trial: Any) -> list[Condition]:
     """How far a training is from the heads that Theorem 1 asks for at a target one away."""
     need = general.equal_heads_required(token_bounds(trial.data), 1.0)
     heads = met("Theorem 1: heads for a target at distance 1", sqrt(trial.network.heads / need))
-    return [*bounded_tokens(trial), heads]
+    return [*token_conditions(trial), heads]
 
 
-def theorem_2(trial: Any) -> list[Condition]:
+def theorem_2_conditions(trial: Any) -> list[Condition]:
     """Every condition of Theorems 1 and 2 at a training that was made to meet them."""
     bounds, target, heads = trial.bounds, trial.target, trial.heads
     need = general.required_root_heads(
@@ -65,57 +65,63 @@ def token_bounds(data: Any) -> general.DataBounds:
 # The token mixture -----------------------------------------------------------------------------------------------------
 
 
-def bounded_noise(trial: Any) -> list[Condition]:
+def noise_conditions(trial: Any) -> list[Condition]:
     """Assumption 3: noise has almost sure bounds."""
     return [flag("Assumption 3: noise bounded almost surely", trial.data.noise_bounds() is not None)]
 
 
-def separability(trial: Any) -> list[Condition]:
+def separability_conditions(trial: Any) -> list[Condition]:
     """Prop. 2 (P3): the bound on the NTK margin is positive, and there are heads enough."""
     bounds, residual = _first_phase(trial)
-    return [*bounded_noise(trial), *margin_conditions(bounds, residual, trial.heads, trial.data.samples)]
+    return [*noise_conditions(trial), *margin_conditions(bounds, residual, trial.heads, trial.data.samples)]
 
 
-def corollary_2(trial: Any) -> list[Condition]:
+def corollary_2_conditions(trial: Any) -> list[Condition]:
     """Cor. 2/5 at a training on the mixture: a start after the first phase, positive margin, heads, step."""
     bounds, residual = _first_phase(trial)
     rate = trial.descent.learning_rate * trial.network.heads**trial.growth
     return [
         flag("Cor. 2: a good start (after the first phase)", trial.network.start in ("signs", "interval")),
-        *bounded_noise(trial),
+        *noise_conditions(trial),
         *corollary_conditions(
             bounds, residual, trial.network.heads, rate, trial.descent.steps, trial.data.samples
         ),
     ]
 
 
-def after_first_phase(trial: Any) -> list[Condition]:
+def gain_conditions(trial: Any) -> list[Condition]:
     """Prop. 2 at a training after the first phase: what makes the NTK margin exceed the linear one."""
     bounds, residual = _first_phase(trial)
     gain = mixed.attention_share(bounds, 0.0)
-    return [*bounded_noise(trial), met("attention's share pays for the residual", _shares(gain, bounds, residual))]
+    return [
+        *noise_conditions(trial),
+        met("attention's share pays for the residual", _shares(gain, bounds, residual)),
+    ]
 
 
-def good_start(trial: Any) -> list[Condition]:
+def good_start_conditions(trial: Any) -> list[Condition]:
     """Theorems 1 and 2 after the first phase, and Assumption 3."""
-    return [*bounded_noise(trial), *theorem_2(trial)]
+    return [*noise_conditions(trial), *theorem_2_conditions(trial)]
 
 
-def realizability(trial: Any) -> list[Condition]:
+def realizability_conditions(trial: Any) -> list[Condition]:
     """Prop. 7: a target's loss of at most 1, bounded noise. Its condition on the heads is what the claim asks about."""
-    return [*bounded_noise(trial), met("Prop. 7: loss of the target at most 1", 1 / trial.loss)]
+    return [*noise_conditions(trial), met("Prop. 7: loss of the target at most 1", 1 / trial.loss)]
 
 
-def margin_order(trial: Any) -> list[Condition]:
+def order_conditions(trial: Any) -> list[Condition]:
     """Assumption 3, and the signal below the limit up to which the formulas are in order (ours: the paper has none)."""
     bounds = mixed.forecast_bounds(trial.data, trial.data.samples, DELTA)
-    return [*bounded_noise(trial), met("signal below the order's limit", mixed.ordering_limit(bounds) / bounds.signal)]
+    return [
+        *noise_conditions(trial),
+        met("signal below the order's limit", mixed.ordering_limit(bounds) / bounds.signal),
+    ]
 
 
-def saturation(trial: Any) -> list[Condition]:
+def saturation_conditions(trial: Any) -> list[Condition]:
     """Prop. 3: noise overlaps of at most `S^2/8`."""
     bounds = mixed.forecast_bounds(trial.data, trial.data.samples, DELTA)
-    return [*bounded_noise(trial), noise_overlap(bounds)]
+    return [*noise_conditions(trial), noise_overlap(bounds)]
 
 
 def noise_overlap(bounds: mixed.MixtureBounds) -> Condition:

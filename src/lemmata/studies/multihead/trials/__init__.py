@@ -1,5 +1,6 @@
-"""The trials of this study: trainings (`training`), trainings inside the theorems' conditions from zero (`guaranteed`) and after the
-first step (`second_phase`), and what needs no long training: on the mixture (`mixture`) and at random points (`inequalities`)."""
+"""The trials of this study: trainings (`training`), trainings inside the theorems' conditions from zero (`guaranteed`)
+and after the first step (`second_phase`), and what needs no long training: on the mixture (`mixture`) and at random
+points (`inequalities`)."""
 
 from lemmata.studies.multihead.trials.guaranteed import Guaranteed
 from lemmata.studies.multihead.trials.inequalities import INEQUALITIES, Looseness, RandomHeads

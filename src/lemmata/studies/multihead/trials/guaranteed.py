@@ -30,10 +30,11 @@ class Twins(NamedTuple):
 class Guaranteed(HeadLearner):
     """Gradient descent with the number of heads, the step size and the horizon that Theorems 1 and 2 ask for.
 
-    From zero, towards the target whose heads are all `Delta / sqrt(H)` times the oracle of the data, with no attention weights.
-    All heads are equal, so any number of them costs one. Beside the run (model 0) go its leave-one-out twins (model `i`), on the
-    same loss divided by the same number of samples but without the `i`-th. `frozen` is the control: attention stays at zero, which
-    makes it logistic regression on the mean token. `cap` shortens the horizon (any shorter one is allowed too).
+    From zero, towards the target whose heads are all `Delta / sqrt(H)` times the oracle of the data, with no attention
+    weights. All heads are equal, so any number of them costs one. Beside the run (model 0) go its leave-one-out twins
+    (model `i`), on the same loss divided by the same number of samples but without the `i`-th. `frozen` is the control:
+    attention stays at zero, which makes it logistic regression on the mean token. `cap` shortens the horizon (any shorter
+    one is allowed too).
     """
 
     name: ClassVar[str] = "multihead/guaranteed"
@@ -63,9 +64,7 @@ class Guaranteed(HeadLearner):
     @property
     def heads(self) -> float:
         """The smallest number of heads that both theorems allow."""
-        return float(
-            general.equal_heads_required(self.bounds, self.distance, general.GENERALISATION_HEADS)
-        )
+        return float(general.equal_heads_required(self.bounds, self.distance, general.GENERALISATION_HEADS))
 
     @property
     def network(self) -> Network:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -119,10 +118,14 @@ class Guaranteed(HeadLearner):
         """Descent (Lemma 7) and the recursion of the twins (eq. 22) look one step ahead, but not beyond the last."""
         eta, count, last = self.step_size, self.data.samples, state.step >= self.steps
         rates = self.rates(state.params)
-        ahead = Heads(*(p - eta * r * g for p, r, g in zip(state.params, rates, state.fit.grads, strict=True)))
+        ahead = Heads(
+            *(p - eta * r * g for p, r, g in zip(state.params, rates, state.fit.grads, strict=True))
+        )
         losses = self._losses(state.params, state.data, state.world)
         after = jnp.mean(self._losses(_first(ahead), state.data, state.world))
-        steepness = self._norms(_first(Heads(*(r * g for r, g in zip(rates, state.fit.grads, strict=True)))))[0]
+        steepness = self._norms(_first(Heads(*(r * g for r, g in zip(rates, state.fit.grads, strict=True)))))[
+            0
+        ]
         others = jnp.sum(losses[0]) - losses[0] + jnp.sum(losses[1:] * (1 - jnp.eye(count)), axis=1)
         growth = general.stability_growth(self.bounds, self.target, self.heads, eta, others / count)
         push = general.stability_push(self.bounds, self.target, eta, count, losses[0])

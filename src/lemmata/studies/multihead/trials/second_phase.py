@@ -127,8 +127,9 @@ class SecondPhase(HeadLearner):
         return spent | (state.step >= self.steps)
 
     def track(self, state: Learning) -> Tracks:
-        """Sums and largest values over the steps. `roughest`: `eta beta_2` (Lemma 7 asks for at most 1); `longest_segment`:
-        `2 beta_3 ||theta - theta_k||^2 / sqrt(H)` (Lemma 9 asks for at most 1); `wander`: the sum of Lemma 8 without its half."""
+        """Sums and largest values over the steps. `roughest`: `eta beta_2` (Lemma 7 asks for at most 1);
+        `longest_segment`: `2 beta_3 ||theta - theta_k||^2 / sqrt(H)` (Lemma 9 asks for at most 1); `wander`: the sum of
+        Lemma 8 without its half."""
         eta, params, goal = self.step_size, state.params, self._goal(state)
         members, last, here = state.world.members, self.finished(state), state.fit.loss
         away, apart = (self._apart(params, other, members) for other in (state.world.begun, goal))
@@ -205,7 +206,8 @@ class SecondPhase(HeadLearner):
     def _norm(self, state: Learning) -> Float[Array, ""]:
         """The larger decoder norm of iterate and target: what `beta_3` of their segment depends on."""
         here, there = (
-            grouped.largest_head_norm(p.decoder, state.world.members) for p in (state.params, self._goal(state))
+            grouped.largest_head_norm(p.decoder, state.world.members)
+            for p in (state.params, self._goal(state))
         )
         return jnp.maximum(here, there)
 

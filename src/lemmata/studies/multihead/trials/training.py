@@ -43,8 +43,8 @@ class HeadLearner(Learner):
 
 
 def attention_movement(params: Heads, begun: Heads, samples: Samples) -> dict[str, Array]:
-    """How far attention has moved since the start: the largest change of a head's weights, and of the share of its attention that
-    any query of any sample gives to any token."""
+    """How far attention has moved since the start: the largest change of a head's weights, and of the share of its
+    attention that any query of any sample gives to any token."""
 
     def changed(here: Array, before: Array) -> Array:
         maps = (nets.attention_map(weights, samples.tokens) for weights in (here, before))
@@ -69,10 +69,11 @@ class World(NamedTuple):
 class Training(HeadLearner):
     """Multi-head attention trained on any of the data models.
 
-    The step size is `descent.learning_rate * heads ** growth`; with `descent.attention_rate = 0` attention stays where it starts:
-    from zero this is logistic regression on the mean token, the control for everything that is said of attention. Arms that
-    differ in the network, the descent or the number of training samples see the same teacher and begin with the same samples.
-    `probe`: also watch the spectrum of the Hessian over all heads; or also record the best bound of Theorem 1 over `targets`.
+    The step size is `descent.learning_rate * heads ** growth`; with `descent.attention_rate = 0` attention stays where it
+    starts: from zero this is logistic regression on the mean token, the control for everything that is said of attention.
+    Arms that differ in the network, the descent or the number of training samples see the same teacher and begin with the
+    same samples. `probe`: also watch the spectrum of the Hessian over all heads; or also record the best bound of Theorem
+    1 over `targets`.
     """
 
     name: ClassVar[str] = "multihead/training"
@@ -175,8 +176,8 @@ class Training(HeadLearner):
         }
 
     def _targets(self, state: Learning) -> Record:
-        """The least of `2 L(theta) + 5 Delta^2 / (4 eta K)` (Thm 1) over targets whose heads are all alike and lie along the data
-        model's oracle, and the distance of the best one."""
+        """The least of `2 L(theta) + 5 Delta^2 / (4 eta K)` (Thm 1) over targets whose heads are all alike and lie along
+        the data model's oracle, and the distance of the best one."""
         data: Any = self.data
         oracle = cast(data.oracle(state.world.teacher), self.precision)
         members, begun = state.world.members, state.world.begun
