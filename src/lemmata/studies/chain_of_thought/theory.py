@@ -1,7 +1,7 @@
 """What the document says of a trained chain of thought, and what follows from it: conditions, times, gradients, the law of the vote."""
 
 from collections.abc import Callable
-from math import comb, inf, isfinite, log
+from math import inf, isfinite, log
 from typing import NamedTuple
 
 import numpy as np
@@ -193,70 +193,27 @@ def icl_limit(rows: np.ndarray, labels: np.ndarray) -> float:
 def cot_errors(own: int, others: int, transitions: np.ndarray, maps: np.ndarray) -> np.ndarray:
     """The probability that the vote of step k is not the right state, k = 1..K, averaged over queries.
 
-    At step k the examples that stand at the right state vote: those of the query's own chain that were right so far, and whoever
-    else has come there. Exact for K = 1; beyond it what a wrong turn says of the rest is left out (an example that left the
-    right chain is taken as arriving where the unconditioned chain would).
+    At step k the examples that stand at the right state vote: each of the `own` that began with the query's pattern is there with
+    the probability of its chain, each of the `others` with that of one begun elsewhere. The vote on a given number is exact;
+    steps are taken as independent, and a chain that went wrong stays wrong. Exact for K = 1.
     """
     steps, n = maps.shape
     errors = np.zeros(steps)
     for query in range(n):
-        errors += _errors_from(query, own, others, transitions, maps) / n
+        here, there = np.eye(n)[query], (1 - np.eye(n)[query]) / (n - 1)
+        state, right = query, 1.0
+        for k in range(steps):
+            number = np.convolve(_binomial(own, here[state]), _binomial(others, there[state]))
+            chances = _first(transitions[k][state], maps[k][state])
+            right *= sum(w * plurality(c, chances) for c, w in enumerate(number) if w > 1e-13)
+            errors[k] += (1 - right) / n
+            here, there = here @ transitions[k], there @ transitions[k]
+            state = maps[k][state]
     return errors
 
 
-def _errors_from(query: int, own: int, others: int, transitions: np.ndarray, maps: np.ndarray) -> np.ndarray:
-    steps, n = maps.shape
-    away = np.full(n, 1 / (n - 1))
-    away[query] = 0.0
-    strayed = np.zeros(n)
-    counts = np.zeros(own + others + 1)
-    counts[own] = 1.0
-    state, right, errors = query, 1.0, []
-    for k in range(steps):
-        chances = _first(transitions[k][state], maps[k][state])
-        wins = np.asarray([plurality(c, chances) if w > 1e-12 else 0.0 for c, w in enumerate(counts)])
-        right = right * float(counts @ wins)
-        errors.append(1 - right)
-        away, strayed, counts = _next(counts, wins, away, strayed, own, others, transitions[k], state, maps[k][state])
-        state = maps[k][state]
-    return np.asarray(errors)
-
-
-def _next(
-    counts: np.ndarray, wins: np.ndarray, away: np.ndarray, strayed: np.ndarray, own: int, others: int,
-    matrix: np.ndarray, state: int, goal: int,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """Where examples stand after a step, and how many of them at the right state, given that the vote was right.
-
-    `away` is the law of an example that began elsewhere, `strayed` that of one of the own chain that is not at the right state.
-    """
-    total = len(counts) - 1
-    weights = counts * wins
-    weights = weights / weights.sum() if weights.sum() > 0 else counts
-    step = matrix[state, goal]
-    kept = np.zeros(total + 1)
-    for c, weight in enumerate(weights):
-        if weight > 1e-12:
-            kept[: c + 1] += weight * _votes_given_win(c, step, matrix[state], goal)
-    elsewhere = away.copy()
-    elsewhere[state] = 0.0
-    arriving = float(elsewhere @ matrix[:, goal])
-    after = away @ matrix
-    arrivals = binom.pmf(np.arange(others + 1), others, min(max(arriving, 0.0), 1.0))
-    found = np.convolve(kept, arrivals)[: total + 1]
-    found[-1] += max(1 - found.sum(), 0.0)
-    return after, strayed, found
-
-
-def _votes_given_win(count: int, step: float, row: np.ndarray, goal: int) -> np.ndarray:
-    """The law of the number of right votes among `count`; right votes win more easily when they are many, which is kept by weighting
-    with the chance that the others, spread over their own probabilities, do not beat them."""
-    votes = binom.pmf(np.arange(count + 1), count, step)
-    rest = np.delete(row, goal)
-    best = rest.max() / max(1 - step, 1e-12) if step < 1 else 0.0
-    beaten = np.asarray([binom.cdf(c, count - c, best) for c in range(count + 1)])
-    weighted = votes * beaten
-    return weighted / weighted.sum() if weighted.sum() > 0 else votes
+def _binomial(count: int, chance: float) -> np.ndarray:
+    return binom.pmf(np.arange(count + 1), count, min(max(float(chance), 0.0), 1.0))
 
 
 def _first(row: np.ndarray, right: int) -> np.ndarray:
@@ -275,5 +232,3 @@ def chernoff_exact(examples: int, match_fraction: float, trajectory: float, prim
     level = (1 - primacy / 2) * match_fraction * trajectory * examples
     return float(binom.cdf(np.floor(level), examples, match_fraction * trajectory))
 
-
-__all__ = ["Condition", "Prediction", "comb"]
