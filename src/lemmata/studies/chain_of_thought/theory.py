@@ -1,13 +1,12 @@
 """What the document says of a trained chain of thought, and what follows from it: conditions, times, gradients, the law of the vote."""
 
 from collections.abc import Callable
-from math import inf, isfinite, log
+from math import inf, log
 from typing import NamedTuple
 
 import numpy as np
 from scipy.integrate import solve_ivp
-from scipy.special import gammaln
-from scipy.stats import binom
+from scipy.stats import binom, poisson
 
 from lemmata.measure.compare import Condition
 from lemmata.study import Prediction
@@ -150,33 +149,29 @@ def icl_examples(match_fraction: float, label: float, label_primacy: float, patt
 def plurality(count: int, chances: np.ndarray) -> float:
     """The probability that the first of several outcomes is the most frequent of `count` draws, ties split evenly (exact).
 
-    `P(first has c) = n!/(c! (n-c)!) ...`: the others' counts have exponential generating functions cut off at c, each reaching c
-    marked by y; ties split evenly are the integral over y from 0 to 1, a polynomial that Gauss-Legendre integrates exactly.
+    Counts of a multinomial are Poisson counts, mean `count` times each chance, given their sum. For each count c of the first, the
+    others' laws are cut off at c, reaching c marked by y; ties split evenly are the integral over y from 0 to 1 of a polynomial,
+    which Gauss-Legendre takes exactly.
     """
-    others = np.asarray(chances[1:], float)
     if count == 0:
         return 1 / len(chances)
     nodes, shares = np.polynomial.legendre.leggauss(len(chances) // 2 + 1)
     ties, shares = (nodes + 1) / 2, shares / 2
-    values, copies = np.unique(others, return_counts=True)
+    means, copies = np.unique(count * np.asarray(chances[1:], float), return_counts=True)
     total = 0.0
     for c in range(1, count + 1):
         left = count - c
         terms = np.arange(min(c, left) + 1)
         series = np.zeros((len(ties), left + 1))
         series[:, 0] = 1.0
-        for chance, times in zip(values, copies, strict=True):
-            with np.errstate(divide="ignore"):
-                plain = np.exp(terms * np.log(chance) - gammaln(terms + 1)) if chance > 0 else (terms == 0).astype(float)
-            factor = np.repeat(plain[None], len(ties), 0)
+        for mean, times in zip(means, copies, strict=True):
+            factor = np.repeat(poisson.pmf(terms, mean)[None], len(ties), 0)
             if c <= left:
                 factor[:, c] *= ties
             for _ in range(int(times)):
                 series = np.stack([np.convolve(a, b)[: left + 1] for a, b in zip(series, factor, strict=True)])
-        first = c * log(chances[0]) if chances[0] > 0 else -inf
-        if isfinite(first):
-            total += float(np.exp(first - gammaln(c + 1) + gammaln(count + 1)) * (shares @ series[:, left]))
-    return total
+        total += float(poisson.pmf(c, count * chances[0]) * (shares @ series[:, left]))
+    return total / float(poisson.pmf(count, count))
 
 
 def icl_error(own: int, rows: np.ndarray, labels: np.ndarray) -> float:
