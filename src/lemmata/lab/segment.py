@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from lemmata.lab.disk import Damaged
+from lemmata.lab.outcome import Value
 
 FORMAT = 1
 SUFFIX = ".zarr.zip"
@@ -57,7 +58,7 @@ class Row:
     """All that is stored of one cell. `origin` is plain data: the source that ran and the versions that it ran with."""
 
     id: int
-    record: Mapping[str, np.ndarray]
+    record: Mapping[str, Value]
     status: int
     write: int
     finished: float

@@ -26,8 +26,8 @@ from lemmata.lab import segment as seg
 from lemmata.lab.disk import Damaged, replace_file, sealed_page, unsealed_page
 from lemmata.lab.ledger import Ledger
 from lemmata.lab.outcome import Outcome, nothing
-from lemmata.status import FAILED, STATUS
 from lemmata.lab.segment import Row, Segment
+from lemmata.status import FAILED, STATUS
 
 FAN = 16
 SIZES = (1 << 16, 1 << 20, 1 << 22)

@@ -334,7 +334,7 @@ LEDGER: tuple[Statement, ...] = (
               "theorem-harmful-loss, claim quiet-noise-in-fig1, claim small-margin-in-fig1"),
     Statement("Eqs 181-195", "alpha and beta", "beta_++ is missing: it equals alpha_++", "trials.Grams", FORMS),
     Statement("F.4", "signs and explicit bounds of alpha and beta", "1/6 for 1/5 in two of them",
-              "theory.coefficient_bounds, theory.benign_signs, theory.harmful_signs", LEMMAS),
+              "theory.coefficient_bounds, theory.signs_as_predicted", LEMMAS),
     Statement("F.12", "why lower orders are small; rows of alpha sum to 0", "", "theory.lower_order_ratios",
               f"{LEMMAS}, {FORMS}"),
     Statement("Appendix G", "augmentation: copies against noise", "", "theory.control_after_augmentation", LEMMAS),

@@ -301,7 +301,7 @@ def _no_strong_token(scale: Scale) -> Sweep:
     return Sweep(trial, (axis("data.samples", samples), controls), tuple(range(by_scale(scale, 2, 3, 10))))
 
 
-RIVAL_DATA = Data(weak_noise=2000**-0.5, noise_ratio=1.0, signal_norm=1.0, samples=16, tokens=2, dim=2000)
+RIVAL_DATA = Data(1.0, 2000**-0.5, noise_ratio=1.0, samples=16, tokens=2, dim=2000, orthogonal_noise=True)
 """One signal and one noise token, sigma_p^2 d = 1: the data of the convolutional theory, where SNR is the signal norm."""
 
 
