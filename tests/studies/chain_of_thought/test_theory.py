@@ -22,7 +22,9 @@ def by_enumeration(count, chances):
 @pytest.mark.parametrize("count", [0, 1, 2, 5, 8])
 @pytest.mark.parametrize("chances", [(0.5, 0.3, 0.2), (0.4, 0.2, 0.2, 0.2), (1.0, 0.0), (0.3, 0.7)])
 def test_the_chance_of_winning_a_vote_is_exact(count, chances):
-    np.testing.assert_allclose(theory.plurality(count, np.asarray(chances)), by_enumeration(count, chances), rtol=1e-12)
+    np.testing.assert_allclose(
+        theory.plurality(count, np.asarray(chances)), by_enumeration(count, chances), rtol=1e-12
+    )
 
 
 def test_example_1_of_the_document():
@@ -36,3 +38,36 @@ def test_example_1_of_the_document():
     assert theory.icl_limit(whole, np.array([1, 0])) == 0.5
     assert abs(theory.icl_error(401, whole, np.array([1, 0])) - 0.5) < 0.01
     assert theory.cot_errors(120, 0, transitions, maps)[-1] < 0.05
+
+
+def test_gradient_at_the_start():
+    """To leading order the logit of the same step grows at alpha (K - 1)/K^3 and that of others falls at alpha/K^3: within 1/M."""
+    import jax
+
+    from lemmata.studies.chain_of_thought import network
+    from lemmata.studies.chain_of_thought.data import Chains
+
+    data = Chains(dim=60, patterns=40, steps=3, examples=20)
+    prompts = data.draw(jax.random.key(0), 3 * 40 * 20)
+    slope = np.asarray(jax.vmap(lambda p: network.slope(np.zeros((83, 43)), p)[1])(prompts).mean(0))
+    block = slope[80:, 40:]
+    expected = theory.first_gradient(theory.Setting(0.4, 3, 40, 1.0, 20, 60, 1e-2))
+    own, other = np.diag(block).mean(), (block.sum() - np.trace(block)) / 6
+    assert abs(own / expected["same step"] * 3 - 1) < 0.35
+    assert abs(other / expected["other step"] * 3 - 1) < 0.35
+
+
+def test_the_tail_of_right_trajectories():
+    for length, rho in ((20, 0.8), (100, 0.3), (400, 0.2)):
+        assert theory.chernoff_exact(length, 0.8, 0.5, rho) <= theory.wrong_count_bound(length, 0.8, 0.5, rho)
+
+
+def test_a_pattern_that_is_the_mean_of_all_gets_no_logit():
+    assert theory.span_logit(3.4, 20, 20**0.5) == pytest.approx(0)
+    assert theory.span_logit(3.4, 20, 1.0) == pytest.approx(3.4)
+
+
+def test_stage_two_ends_in_its_tail():
+    s = theory.Setting(0.4, 3, 20, 10.0, 20, 60, 1e-3)
+    late = np.array([1e6])
+    np.testing.assert_allclose(1 - theory.stage2_curve(s, 0.5)(late), theory.tail_gap(late, s), rtol=0.02)

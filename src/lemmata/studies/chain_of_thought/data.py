@@ -148,12 +148,21 @@ def quality(transitions: Float[np.ndarray, "steps n n"], maps: Int[np.ndarray, "
     whole = np.linalg.multi_dot(list(transitions)) if len(transitions) > 1 else transitions[0]
     ordered = np.sort(whole, axis=1)
     gap = float(np.min(1 - ordered[:, -2] / ordered[:, -1]))
-    return Quality(float(reached.min()), primacy, float(ordered[:, -1].min()), gap, float(np.mean(whole.argmax(1) == state)))
+    return Quality(
+        float(reached.min()),
+        primacy,
+        float(ordered[:, -1].min()),
+        gap,
+        float(np.mean(whole.argmax(1) == state)),
+    )
 
 
 def check_transitions(transitions: Float[np.ndarray, "steps n n"]) -> None:
     """Refuse matrices that are no transition matrices."""
-    require(transitions.ndim == 3 and transitions.shape[1] == transitions.shape[2], "transition matrices are square, one a step.")
+    require(
+        transitions.ndim == 3 and transitions.shape[1] == transitions.shape[2],
+        "transition matrices are square, one a step.",
+    )
     require(bool(np.all(transitions >= 0)), "transition probabilities are not negative.")
     off = float(np.abs(transitions.sum(-1) - 1).max())
     require(off < 1e-9, f"the rows of a transition matrix sum to one; one of these is off by {off:.3g}.")
@@ -164,7 +173,9 @@ def row_accuracy_range(primacy: float, patterns: int) -> tuple[float, float]:
     return 1 / (1 + (patterns - 1) * (1 - primacy)), 1 / (2 - primacy)
 
 
-def stepwise(maps: Maps, accuracy: Float[Array, " steps"], primacy: float | Array) -> Float[Array, "steps n n"]:
+def stepwise(
+    maps: Maps, accuracy: Float[Array, " steps"], primacy: float | Array
+) -> Float[Array, "steps n n"]:
     """A_k with the given accuracies: the right output a, the runner-up (the pattern after it) (1 - rho) a, the rest even; a
     step of accuracy 1 is exact."""
     n = maps.shape[1]

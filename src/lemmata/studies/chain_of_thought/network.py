@@ -29,7 +29,11 @@ def weights(table: Float[Array, "rows cols"], prompt: Prompt) -> Float[Array, " 
 
 def output(attention: Float[Array, " columns"], prompt: Prompt, patterns: int) -> Float[Array, " patterns"]:
     """F by pattern: the attention on columns that give it."""
-    return jnp.zeros(patterns, attention.dtype).at[prompt.bottom].add(jnp.where(prompt.bottom >= 0, attention, 0))
+    return (
+        jnp.zeros(patterns, attention.dtype)
+        .at[prompt.bottom]
+        .add(jnp.where(prompt.bottom >= 0, attention, 0))
+    )
 
 
 def loss(table: Float[Array, "rows cols"], prompt: Prompt) -> Float[Array, ""]:
@@ -39,16 +43,22 @@ def loss(table: Float[Array, "rows cols"], prompt: Prompt) -> Float[Array, ""]:
     return 0.5 * jnp.sum((wanted - output(weights(table, prompt), prompt, patterns)) ** 2)
 
 
-def slope(table: Float[Array, "rows cols"], prompt: Prompt) -> tuple[Float[Array, ""], Float[Array, "rows cols"]]:
+def slope(
+    table: Float[Array, "rows cols"], prompt: Prompt
+) -> tuple[Float[Array, ""], Float[Array, "rows cols"]]:
     """Loss and gradient of one prompt by hand (F.66, its index mended): `sum_i s_i (F - z)^T W_V p_i (p_i - sum_r s_r p_r) p_query^T`."""
     patterns = _patterns(table)
     attention = weights(table, prompt)
     miss = output(attention, prompt, patterns) - jax.nn.one_hot(prompt.label, patterns, dtype=table.dtype)
     pull = attention * jnp.where(prompt.bottom >= 0, miss[prompt.bottom], 0)
     pull = pull - attention * jnp.sum(pull)
-    scores = jnp.zeros(table.shape[0], table.dtype).at[prompt.top].add(pull).at[patterns + prompt.bottom].add(pull)
+    scores = (
+        jnp.zeros(table.shape[0], table.dtype).at[prompt.top].add(pull).at[patterns + prompt.bottom].add(pull)
+    )
     scores = scores.at[2 * patterns + prompt.step].add(pull)
-    moved = jnp.zeros_like(table).at[:, prompt.query].add(scores).at[:, patterns + prompt.query_step].add(scores)
+    moved = (
+        jnp.zeros_like(table).at[:, prompt.query].add(scores).at[:, patterns + prompt.query_step].add(scores)
+    )
     return 0.5 * jnp.sum(miss**2), moved
 
 
@@ -72,7 +82,10 @@ def tokens_of(
 
 
 def direct_loss(
-    w: Float[Array, "wide wide"], prompt: Prompt, patterns: Float[Array, "m dim"], encodings: Float[Array, "k dim"]
+    w: Float[Array, "wide wide"],
+    prompt: Prompt,
+    patterns: Float[Array, "m dim"],
+    encodings: Float[Array, "k dim"],
 ) -> Float[Array, ""]:
     """`1/2 |z - F|^2` with W itself, for automatic differentiation."""
     columns, asked = tokens_of(prompt, patterns, encodings)

@@ -1,14 +1,19 @@
 """What the document says of a trained chain of thought, and what follows from it: conditions, times, gradients, the law of the vote."""
 
 from collections.abc import Callable
+from functools import cache
 from math import inf, log
 from typing import NamedTuple
 
+import jax
 import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.stats import binom, poisson
 
+from lemmata.guard import double
 from lemmata.measure.compare import Condition
+from lemmata.studies.chain_of_thought.data import Quality, quality
+from lemmata.studies.chain_of_thought.trials import Reasoning, Testing
 from lemmata.study import Prediction
 
 # Training: Theorem 3 and the lemmas behind it -------------------------------------------------------------------------
@@ -73,7 +78,9 @@ def stage2_curve(s: Setting, start: float, begin: float = 0.0) -> Callable[[np.n
 
     def curve(t: np.ndarray) -> np.ndarray:
         since = np.maximum(np.asarray(t, float) - begin, 0)
-        found = solve_ivp(speed, (0, float(since.max()) + 1e-9), [first], dense_output=True, rtol=1e-9, atol=1e-12)
+        found = solve_ivp(
+            speed, (0, float(since.max()) + 1e-9), [first], dense_output=True, rtol=1e-9, atol=1e-12
+        )
         return np.asarray(match_share(found.sol(since)[0], s.match_fraction))
 
     return curve
@@ -153,6 +160,11 @@ def plurality(count: int, chances: np.ndarray) -> float:
     others' laws are cut off at c, reaching c marked by y; ties split evenly are the integral over y from 0 to 1 of a polynomial,
     which Gauss-Legendre takes exactly.
     """
+    return _plurality(int(count), tuple(np.round(np.asarray(chances, float), 14)))
+
+
+@cache
+def _plurality(count: int, chances: tuple[float, ...]) -> float:
     if count == 0:
         return 1 / len(chances)
     nodes, shares = np.polynomial.legendre.leggauss(len(chances) // 2 + 1)
@@ -169,7 +181,9 @@ def plurality(count: int, chances: np.ndarray) -> float:
             if c <= left:
                 factor[:, c] *= ties
             for _ in range(int(times)):
-                series = np.stack([np.convolve(a, b)[: left + 1] for a, b in zip(series, factor, strict=True)])
+                series = np.stack(
+                    [np.convolve(a, b)[: left + 1] for a, b in zip(series, factor, strict=True)]
+                )
         total += float(poisson.pmf(c, count * chances[0]) * (shares @ series[:, left]))
     return total / float(poisson.pmf(count, count))
 
@@ -177,7 +191,9 @@ def plurality(count: int, chances: np.ndarray) -> float:
 def icl_error(own: int, rows: np.ndarray, labels: np.ndarray) -> float:
     """The error of a vote over final labels (exact): `own` examples begin with the query's pattern i, their final labels follow row
     `B(i, .)`; the mean over queries i of the probability that label `labels[i]` does not win."""
-    return float(np.mean([1 - plurality(own, _first(row, right)) for row, right in zip(rows, labels, strict=True)]))
+    return float(
+        np.mean([1 - plurality(own, _first(row, right)) for row, right in zip(rows, labels, strict=True)])
+    )
 
 
 def icl_limit(rows: np.ndarray, labels: np.ndarray) -> float:
@@ -195,16 +211,21 @@ def cot_errors(own: int, others: int, transitions: np.ndarray, maps: np.ndarray)
     steps, n = maps.shape
     errors = np.zeros(steps)
     for query in range(n):
-        here, there = np.eye(n)[query], (1 - np.eye(n)[query]) / (n - 1)
-        state, right = query, 1.0
-        for k in range(steps):
-            number = np.convolve(_binomial(own, here[state]), _binomial(others, there[state]))
-            chances = _first(transitions[k][state], maps[k][state])
-            right *= sum(w * plurality(c, chances) for c, w in enumerate(number) if w > 1e-13)
-            errors[k] += (1 - right) / n
-            here, there = here @ transitions[k], there @ transitions[k]
-            state = maps[k][state]
+        errors += _errors_from(query, own, others, transitions, maps) / n
     return errors
+
+
+def _errors_from(query: int, own: int, others: int, transitions: np.ndarray, maps: np.ndarray) -> np.ndarray:
+    n = maps.shape[1]
+    here, there = np.eye(n)[query], (1 - np.eye(n)[query]) / (n - 1)
+    state, right, errors = query, 1.0, []
+    for matrix, one in zip(transitions, maps, strict=True):
+        number = np.convolve(_binomial(own, here[state]), _binomial(others, there[state]))
+        chances = _first(matrix[state], one[state])
+        right *= sum(w * plurality(c, chances) for c, w in enumerate(number) if w > 1e-10)
+        errors.append(1 - right)
+        here, there, state = here @ matrix, there @ matrix, one[state]
+    return np.asarray(errors)
 
 
 def _binomial(count: int, chance: float) -> np.ndarray:
@@ -227,3 +248,126 @@ def chernoff_exact(examples: int, match_fraction: float, trajectory: float, prim
     level = (1 - primacy / 2) * match_fraction * trajectory * examples
     return float(binom.cdf(np.floor(level), examples, match_fraction * trajectory))
 
+
+# At a trial ------------------------------------------------------------------------------------------------------------
+
+
+def setting(trial: Reasoning) -> Setting:
+    d, descent = trial.data, trial.descent
+    return Setting(
+        d.match_fraction,
+        d.steps,
+        d.patterns,
+        descent.learning_rate,
+        d.examples,
+        descent.batch,
+        max(descent.target_loss, 1e-3),
+    )
+
+
+def training_conditions(trial: Reasoning) -> list[Condition]:
+    """Theorem 3: (i) l_tr >= 1/alpha, (ii) T, (iii) B >= max(eps^-2, M) log M and eta < 1; M >= K^4/alpha (F.140)."""
+    s = setting(trial)
+    asked = iterations(s)
+    batch = max(s.loss**-2, s.patterns) * log(s.patterns)
+    return [
+        Condition("(i) examples l_tr >= 1/alpha", None, s.examples * s.match_fraction),
+        Condition("(ii) iterations T", None, trial.steps / asked),
+        Condition("(iii) batch B >= max(eps^-2, M) log M", None, s.batch / batch),
+        Condition("(iii) step size eta < 1", s.learning_rate < 1, 1 / s.learning_rate),
+        Condition("(F.140) patterns M >= K^4/alpha", None, s.patterns * s.match_fraction / s.steps**4),
+    ]
+
+
+def example_task(trial: Reasoning) -> tuple[np.ndarray, np.ndarray]:
+    """Maps and transition matrices of one task of the test; the law of the vote does not depend on which."""
+    with double():
+        maps, transitions = trial.test.task(jax.random.key(0), trial.data.steps)
+        return np.asarray(maps), np.asarray(transitions, float)
+
+
+def test_quality(trial: Reasoning) -> Quality:
+    maps, transitions = example_task(trial)
+    return quality(transitions, maps)
+
+
+def cot_conditions(trial: Reasoning) -> list[Condition]:
+    """Theorem 4: those of Theorem 3, test patterns in the span, l >= (alpha' tau rho)^-2 log M at the longest prompt."""
+    q = test_quality(trial)
+    asked = cot_examples(trial.test.match_fraction, q.trajectory, max(q.primacy, 1e-9), trial.data.patterns)
+    inside = trial.test.kind != "outside"
+    return [
+        *training_conditions(trial),
+        Condition("(7.19) test patterns in the span", inside, 1.0 if inside else 0.0),
+        Condition("(7.20) examples l_ts", None, max(trial.test.lengths) / asked),
+    ]
+
+
+def icl_conditions(trial: Reasoning) -> list[Condition]:
+    """Theorem 5: those of Theorem 3, Condition 7.3.2, l >= (alpha' tau_o rho_o)^-2 log M at the longest prompt."""
+    q = test_quality(trial)
+    asked = icl_examples(trial.test.match_fraction, q.label, q.label_primacy, trial.data.patterns)
+    return [
+        *training_conditions(trial),
+        Condition("Condition 7.3.2: the likeliest label is right", q.right_rows == 1, q.right_rows),
+        Condition("(7.21) examples l_ts", None, max(trial.test.lengths) / asked),
+    ]
+
+
+@cache
+def _errors_at(test: Testing, steps: int, length: int) -> dict[str, float]:
+    with double():
+        maps, transitions = (np.asarray(part) for part in test.task(jax.random.key(0), steps))
+    own = round(float(test.match_fraction) * length)
+    # A shifted copy of a query is another query with the same law, except in the constructions in pairs.
+    chosen = range(2) if test.errors.startswith("pairs") else range(1)
+    whole = np.linalg.multi_dot([np.eye(maps.shape[1]), *transitions])
+    labels = np.arange(maps.shape[1])
+    for one in maps:
+        labels = one[labels]
+    rows = list(chosen)
+    cot = np.mean([_errors_from(query, own, length - own, transitions, maps) for query in rows], axis=0)
+    return {
+        "cot_error": float(cot.mean()),
+        "last_step_error": float(cot[-1]),
+        "icl_error": icl_error(own, whole[rows], labels[rows]),
+    }
+
+
+def predicted_errors(trial: Reasoning, length: int) -> dict[str, float]:
+    """The law of the vote for prompts with `length` examples: chain of thought (mean over steps, last step) and in-context
+    learning."""
+    return _errors_at(trial.test, trial.data.steps, length)
+
+
+def predict(trial: Reasoning) -> tuple[list[Condition], list[Prediction]]:
+    """Will a chain of thought succeed, will in-context learning, and from how many examples."""
+    q, s = test_quality(trial), setting(trial)
+    lengths = (1, 2, 4, 8, 16, 32, 64)
+    errors = {n: predicted_errors(trial, n) for n in lengths}
+
+    def from_(name: str) -> float | str:
+        enough = [n for n in lengths if errors[n][name] < 0.05]
+        return (
+            float(enough[0]) if enough else f"more than {lengths[-1]} ({errors[lengths[-1]][name]:.2g} there)"
+        )
+
+    conditions = [*cot_conditions(trial), *icl_conditions(trial)[-2:]]
+    return conditions, [
+        Prediction("tau: probability of the right trajectory", q.trajectory),
+        Prediction("rho: primacy of the steps", q.primacy),
+        Prediction("tau_o: probability of the likeliest label", q.label),
+        Prediction("rho_o: primacy of the label", q.label_primacy),
+        Prediction("share of inputs whose likeliest label is right (Condition 7.3.2: all)", q.right_rows),
+        Prediction("examples for a chain-of-thought error below 5 % (law of the vote)", from_("cot_error")),
+        Prediction("examples for an in-context error below 5 % (law of the vote)", from_("icl_error")),
+        Prediction("in-context error with endlessly many examples", 1 - q.right_rows),
+        Prediction(
+            "examples, Theorem 4 (constant 1)",
+            cot_examples(trial.test.match_fraction, q.trajectory, q.primacy, s.patterns),
+        ),
+        Prediction("iterations, Theorem 3 (constant 1)", iterations(s)),
+        Prediction(
+            "attention off the matching columns at the end (mended tail)", float(tail_gap(trial.steps, s))
+        ),
+    ]

@@ -13,9 +13,14 @@ from lemmata.descent import Descent, Draw, Learner, Learning
 from lemmata.errors import require
 from lemmata.studies.chain_of_thought import network
 from lemmata.studies.chain_of_thought.data import Chains, Maps, Prompt, draw_maps, prompt_of, stepwise
-from lemmata.trial import Key, Precision, Record, fixed
+from lemmata.trial import Key, Precision, Record, Tracks, fixed
 
-MASSES = ("same pattern, same step", "other pattern, same step", "same pattern, other step", "other pattern, other step")
+MASSES = (
+    "same pattern, same step",
+    "other pattern, same step",
+    "same pattern, other step",
+    "other pattern, other step",
+)
 
 
 class Testing(eqx.Module):
@@ -37,7 +42,10 @@ class Testing(eqx.Module):
     kind: Literal["subset", "rotations", "zero-sum", "mean", "outside"] = fixed(default="subset")
 
     def __check_init__(self):
-        require(0 < self.match_fraction <= 1, f"the share of matching examples lies in (0, 1], not {self.match_fraction}.")
+        require(
+            0 < self.match_fraction <= 1,
+            f"the share of matching examples lies in (0, 1], not {self.match_fraction}.",
+        )
         require(self.patterns >= 2, f"a test needs at least two patterns, not {self.patterns}.")
         require(
             1 / self.patterns < self.trajectory <= 1,
@@ -45,7 +53,8 @@ class Testing(eqx.Module):
         )
         require(0 < self.primacy < 1, f"the primacy rho lies between 0 and 1, not {self.primacy}.")
         require(
-            not self.errors.startswith("pairs") or self.patterns == 10, "the constructions in pairs have ten patterns."
+            not self.errors.startswith("pairs") or self.patterns == 10,
+            "the constructions in pairs have ten patterns.",
         )
 
     def task(self, key: Key, steps: int) -> tuple[Maps, Float[Array, "steps n n"]]:
@@ -77,18 +86,19 @@ def paired_task(holds: bool, steps: int) -> tuple[Maps, Float[Array, "steps n n"
 
 
 class World(NamedTuple):
-    """Patterns and step encodings (for the simulator `tokens`) and the key of the test."""
+    """Patterns and step encodings (for the simulator `tokens`), the key of the test, and W at the start in their basis."""
 
     patterns: Float[Array, "m dim"]
     encodings: Float[Array, "k dim"]
     test: Array
+    begun: Float[Array, "rows cols"]
 
 
 class Reasoning(Learner):
     """Training of W on the squared loss over fresh prompts (Algorithm 3), then testing (Algorithm 4 and 7.8).
 
     `simulator`: `patterns` trains W in the basis of patterns and step encodings, which is all that clean prompts see; `tokens` trains
-    the 2d x 2d weights themselves.
+    the 2d x 2d weights themselves. `timed` looks in every step for the ends of the two stages.
     """
 
     name: ClassVar[str] = "chain-of-thought/reasoning"
@@ -111,10 +121,13 @@ class Reasoning(Learner):
     init_std: float = 0.01
     simulator: Literal["patterns", "tokens"] = fixed(default="patterns")
     watched: int = fixed(default=240)
+    timed: bool = fixed(default=False)
     precision: Precision = fixed(default="float32")
 
     def __check_init__(self):
-        require(self.descent.batches == "fresh", "every step sees fresh prompts; leave descent.batches at fresh.")
+        require(
+            self.descent.batches == "fresh", "every step sees fresh prompts; leave descent.batches at fresh."
+        )
         require(
             self.test.patterns <= self.data.patterns - (self.test.kind == "zero-sum"),
             f"{self.test.patterns} test patterns do not fit into the span of {self.data.patterns}.",
@@ -124,9 +137,9 @@ class Reasoning(Learner):
         frame_key, weight_key, test = jax.random.split(key, 3)
         d, dtype = self.data, jnp.dtype(self.precision)
         frame = orthonormal(frame_key, d.patterns + d.steps, d.dim, dtype)
-        world = World(frame[: d.patterns], frame[d.patterns :], jax.random.key_data(test))
         w = self.init_std * jax.random.normal(weight_key, (2 * d.dim, 2 * d.dim), dtype)
-        table = network.in_basis(w, world.patterns, world.encodings)
+        table = network.in_basis(w, frame[: d.patterns], frame[d.patterns :])
+        world = World(frame[: d.patterns], frame[d.patterns :], jax.random.key_data(test), table)
         return Draw(table if self.simulator == "patterns" else w, None, world)
 
     def fresh(self, key: Key, world: World, count: int) -> Prompt:
@@ -135,7 +148,9 @@ class Reasoning(Learner):
     def objective(self, params, batch: Prompt, world: World, key: Key) -> Float[Array, ""]:
         if self.simulator == "patterns":
             return jnp.mean(jax.vmap(lambda p: network.loss(params, p))(batch))
-        return jnp.mean(jax.vmap(lambda p: network.direct_loss(params, p, world.patterns, world.encodings))(batch))
+        return jnp.mean(
+            jax.vmap(lambda p: network.direct_loss(params, p, world.patterns, world.encodings))(batch)
+        )
 
     def slope(self, params, batch: Prompt, world: World, key: Key):
         if self.simulator == "tokens":
@@ -151,30 +166,53 @@ class Reasoning(Learner):
 
     def watch(self, state: Learning) -> Record:
         table = self.table(state)
-        prompts = self.data.draw(jax.random.wrap_key_data(state.world.test), self.watched)
-        masses = jax.vmap(lambda p: split_masses(network.weights(table, p), p))(prompts)
+        prompts = self._watched(state)
+        masses = self._masses(state)
         m = self.data.patterns
         block = table[:m, :m]
         diagonal = jnp.mean(jnp.diag(block))
         return {
             "loss": jnp.mean(jax.vmap(lambda p: network.loss(table, p))(prompts)),
-            "masses": jnp.mean(masses, axis=0),
+            "masses": masses,
             "diagonal": diagonal,
             "off_diagonal": (jnp.sum(block) - jnp.trace(block)) / (m * (m - 1)),
             "step_gap": _step_gap(table, m),
         }
 
+    def track(self, state: Learning) -> Tracks:
+        """When attention has left the other steps (5 % of it are left there), and when 80 % of it lie on matching columns."""
+        if not self.timed:
+            return Tracks()
+        masses = self._masses(state)
+        return Tracks(first={"stage_one": masses[2] + masses[3] < 0.05, "matched": masses[0] > 0.8})
+
+    def _watched(self, state: Learning) -> Prompt:
+        return self.data.draw(jax.random.wrap_key_data(state.world.test), self.watched)
+
+    def _masses(self, state: Learning) -> Float[Array, " four"]:
+        table = self.table(state)
+        masses = jax.vmap(lambda p: split_masses(network.weights(table, p), p))(self._watched(state))
+        return jnp.mean(masses, axis=0)
+
     def record(self, state: Learning) -> Record:
         table = self.table(state)
-        found = jax.lax.map(lambda length: test_errors(self, table, state, length), jnp.asarray(self.test.lengths))
+        m, moved = self.data.patterns, table - state.world.begun
+        blocks = (moved[:m], moved[m : 2 * m], moved[2 * m :])
+        found = jax.lax.map(
+            lambda length: test_errors(self, table, state, length), jnp.asarray(self.test.lengths)
+        )
         seen = self.watch(state)
-        return {**{name: seen[name] for name in ("loss", "masses", "diagonal", "off_diagonal")}, **found}
+        kept = {name: seen[name] for name in ("loss", "masses", "diagonal", "off_diagonal")}
+        drift = jnp.max(jnp.stack([jnp.max(jnp.abs(jnp.sum(block, axis=0))) for block in blocks]))
+        return {**kept, **found, "drift": drift}
 
 
 def split_masses(attention: Float[Array, " columns"], prompt: Prompt) -> Float[Array, " four"]:
     """The attention on columns of same or other input pattern and same or other step, in the order of `MASSES`."""
     same, now = prompt.top == prompt.query, prompt.step == prompt.query_step
-    return jnp.stack([jnp.sum(attention * part) for part in (same & now, ~same & now, same & ~now, ~same & ~now)])
+    return jnp.stack(
+        [jnp.sum(attention * part) for part in (same & now, ~same & now, same & ~now, ~same & ~now)]
+    )
 
 
 def _step_gap(table: Float[Array, "rows cols"], patterns: int) -> Float[Array, ""]:
@@ -232,7 +270,9 @@ def test_errors(trial: Reasoning, table: Array, state: Learning, length: Int[Arr
         states, mass = reason(scores, context, asked, given)
         label = answer(scores, context, asked[0], given)
         counted = vote_chain(context, asked, given, jax.random.fold_in(own, 3))
-        final = _most(_tally(context[:, -1], given & (context[:, 0] == asked[0]), trial.test.patterns), own, 4)
+        final = _most(
+            _tally(context[:, -1], given & (context[:, 0] == asked[0]), trial.test.patterns), own, 4
+        )
         return states != asked[1:], mass, label != asked[-1], counted != asked[1:], final != asked[-1]
 
     wrong, mass, icl, counted, final = each(one, jax.random.fold_in(key, 2), trial.test.prompts)
@@ -275,7 +315,11 @@ def reason(
         so_far = jnp.stack([*found, *([asked[0]] * (steps + 1 - len(found)))])
         prompt = prompt_of(context, so_far, at)
         shown = prompt.shown & jnp.concatenate([jnp.repeat(given, steps), jnp.ones(steps - 1, bool)])
-        logits = scores.into[state, k, prompt.top] + scores.out[state, k, prompt.bottom] + scores.place[state, k, prompt.step]
+        logits = (
+            scores.into[state, k, prompt.top]
+            + scores.out[state, k, prompt.bottom]
+            + scores.place[state, k, prompt.step]
+        )
         attention = jax.nn.softmax(jnp.where(shown, logits, -jnp.inf))
         masses.append(jnp.sum(attention * ((prompt.top == state) & (prompt.step == k))))
         state = jnp.argmax(jnp.zeros(n, attention.dtype).at[prompt.bottom].add(attention))
@@ -283,7 +327,9 @@ def reason(
     return jnp.stack(found[1:]), jnp.stack(masses)
 
 
-def answer(scores: Scores, context: Int[Array, "most states"], query: Int[Array, ""], given: Array) -> Int[Array, ""]:
+def answer(
+    scores: Scores, context: Int[Array, "most states"], query: Int[Array, ""], given: Array
+) -> Int[Array, ""]:
     """In-context learning with the same layer (7.8): examples (x; y_K) at the first step, K - 1 empty columns after each."""
     first, last, n = context[:, 0], context[:, -1], scores.into.shape[0]
     logits = scores.into[query, 0, first] + scores.out[query, 0, last] + scores.place[query, 0, 0]
