@@ -41,7 +41,8 @@ def test_example_1_of_the_document():
 
 
 def test_gradient_at_the_start():
-    """To leading order the logit of the same step grows at alpha (K - 1)/K^3 and that of others falls at alpha/K^3: within 1/M."""
+    """To leading order the logit of the same step grows at alpha (K - 1)/K^3 and that of others falls at alpha/K^3: within
+    1/M."""
     import jax
 
     from lemmata.studies.chain_of_thought import network

@@ -1,4 +1,5 @@
-"""K-step reasoning prompts, by the indices of their patterns: a column says which pattern goes in, which comes out, at which step.
+"""K-step reasoning prompts, by the indices of their patterns: a column says which pattern goes in, which comes out, at
+which step.
 
 Patterns are orthonormal, so that indices carry everything that a clean prompt holds; `network.tokens_of` makes the vectors.
 """
@@ -134,7 +135,8 @@ class Quality(NamedTuple):
 
 
 def quality(transitions: Float[np.ndarray, "steps n n"], maps: Int[np.ndarray, "steps n"]) -> Quality:
-    """tau, rho, tau_o, rho_o of a task with step-wise transition matrices A_k, and the share of rows that Condition 7.3.2 holds in."""
+    """tau, rho, tau_o, rho_o of a task with step-wise transition matrices A_k, and the share of rows that Condition 7.3.2
+    holds in."""
     check_transitions(transitions)
     rows = np.arange(maps.shape[1])
     state, reached, primacy = rows, np.ones(len(rows)), 1.0

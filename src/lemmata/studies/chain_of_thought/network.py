@@ -2,7 +2,8 @@
 
     F(P) = sum_i s_i W_V p_i,    s = softmax_i(p_i^T W p_query),    W_V = (0  I),    p_i = (top; bottom) + c_step
 
-Two exact ways: with the tokens themselves (W of size 2d x 2d), and in the basis of patterns and step encodings, where W is a table
+Two exact ways: with the tokens themselves (W of size 2d x 2d), and in the basis of patterns and step encodings, where W is
+a table
 of (2M + K) x (M + K) numbers and a logit is a sum of six of them.
 """
 
@@ -46,7 +47,8 @@ def loss(table: Float[Array, "rows cols"], prompt: Prompt) -> Float[Array, ""]:
 def slope(
     table: Float[Array, "rows cols"], prompt: Prompt
 ) -> tuple[Float[Array, ""], Float[Array, "rows cols"]]:
-    """Loss and gradient of one prompt by hand (F.66, its index mended): `sum_i s_i (F - z)^T W_V p_i (p_i - sum_r s_r p_r) p_query^T`."""
+    """Loss and gradient of one prompt by hand (F.66, its index mended): `sum_i s_i (F - z)^T W_V p_i (p_i - sum_r s_r p_r)
+    p_query^T`."""
     patterns = _patterns(table)
     attention = weights(table, prompt)
     miss = output(attention, prompt, patterns) - jax.nn.one_hot(prompt.label, patterns, dtype=table.dtype)

@@ -1,4 +1,5 @@
-"""The pictures: errors over the length of the prompt with the law of the vote, attention along training, what the tail depends on."""
+"""The pictures: errors over the length of the prompt with the law of the vote, attention along training, what the tail
+depends on."""
 
 import numpy as np
 import xarray as xr
@@ -23,7 +24,7 @@ def _over_length(results: xr.Dataset, variable: str, what: str) -> Drawn:
     arm = _arm(results)
     figure, axes = canvas()
     lines(axes, results[variable], "length", arm, NAMES[arm], style="o-", centre="mean")
-    for colour, value in zip(colours(results.sizes[arm]), results[arm].values, strict=True):
+    for colour, value in zip(colours(results[arm].values.tolist()), results[arm].values, strict=True):
         trial = trial_at(results, **{arm: value})
         law = [theory.predicted_errors(trial, int(n))[variable] for n in results["length"].values]
         axes.plot(results["length"].values, law, "--", color=colour, linewidth=1)
@@ -71,7 +72,7 @@ def masses(results: xr.Dataset) -> Drawn:
         line(panels[0], results["masses_curve"].sel(mass=name), "step", name, colour)
     ended = float(results["stage_one"].where(results["stage_one"] >= 0).median())
     gap = 1 - results["masses_curve"].sel(mass=MASSES[0])
-    line(panels[1], gap, "step", "1 - p, measured", BLUE)
+    line(panels[1], gap, "step", BLUE, "1 - p, measured")
     s = theory.setting(trial_at(results))
     late = results["step"].values[results["step"].values > 10]
     panels[1].plot(
@@ -133,7 +134,7 @@ def agreement(results: xr.Dataset) -> Drawn:
     lines(panels[0], results["loss_curve"], "step", "simulator", "{}")
     curves = results["loss_curve"]
     gap = np.abs(curves.sel(simulator="tokens") - curves.sel(simulator="patterns")) + 1e-18
-    line(panels[1], gap, "step", "difference", BLUE)
+    line(panels[1], gap, "step", BLUE, "difference")
     panel(panels[0], "step", "loss", f"M = {settings(results)['data.patterns']}", "x")
     panel(panels[1], "step", "difference of the losses", "", "xy")
     return figure, f"Weights themselves, and W in the basis of patterns. {BAND}"

@@ -1,4 +1,5 @@
-"""What the document says of a trained chain of thought, and what follows from it: conditions, times, gradients, the law of the vote."""
+"""What the document says of a trained chain of thought, and what follows from it: conditions, times, gradients, the law of
+the vote."""
 
 from collections.abc import Callable
 from functools import cache
@@ -32,7 +33,8 @@ class Setting(NamedTuple):
 
 
 def stage1_time(s: Setting) -> float:
-    """`T_1 = eta^-1 alpha^-2 K^3 log(K/eps)` (F.11): after it other steps have lost all but eps of the attention; an upper bound."""
+    """`T_1 = eta^-1 alpha^-2 K^3 log(K/eps)` (F.11): after it other steps have lost all but eps of the attention; an upper
+    bound."""
     return s.steps**3 * log(s.steps / s.loss) / (s.learning_rate * s.match_fraction**2)
 
 
@@ -52,7 +54,8 @@ def iterations(s: Setting) -> float:
 
 
 def tail_gap(t: np.ndarray | float, s: Setting) -> np.ndarray | float:
-    """`(1 - p)^2 = M / (2 eta t)` late in stage 2, p the attention on matching columns: the mended tail, without the K of (F.26)."""
+    """`(1 - p)^2 = M / (2 eta t)` late in stage 2, p the attention on matching columns: the mended tail, without the K of
+    (F.26)."""
     return np.sqrt(s.patterns / (2 * s.learning_rate * np.asarray(t, float)))
 
 
@@ -135,7 +138,8 @@ def first_masses(match_fraction: float, steps: int) -> dict[str, float]:
 
 
 def span_logit(diagonal: float, patterns: int, coefficient_sum: float) -> float:
-    """The logit of a test pattern in the span on itself: `diag (M - S^2)/(M - 1)` with S the sum of its coefficients (mended F.47;
+    """The logit of a test pattern in the span on itself: `diag (M - S^2)/(M - 1)` with S the sum of its coefficients
+    (mended F.47;
     the print has diag). It vanishes for the mean of all patterns, S^2 = M."""
     return diagonal * (patterns - coefficient_sum**2) / (patterns - 1)
 
@@ -156,8 +160,10 @@ def icl_examples(match_fraction: float, label: float, label_primacy: float, patt
 def plurality(count: int, chances: np.ndarray) -> float:
     """The probability that the first of several outcomes is the most frequent of `count` draws, ties split evenly (exact).
 
-    Counts of a multinomial are Poisson counts, mean `count` times each chance, given their sum. For each count c of the first, the
-    others' laws are cut off at c, reaching c marked by y; ties split evenly are the integral over y from 0 to 1 of a polynomial,
+    Counts of a multinomial are Poisson counts, mean `count` times each chance, given their sum. For each count c of the
+    first, the
+    others' laws are cut off at c, reaching c marked by y; ties split evenly are the integral over y from 0 to 1 of a
+    polynomial,
     which Gauss-Legendre takes exactly.
     """
     return _plurality(int(count), tuple(np.round(np.asarray(chances, float), 14)))
@@ -189,7 +195,8 @@ def _plurality(count: int, chances: tuple[float, ...]) -> float:
 
 
 def icl_error(own: int, rows: np.ndarray, labels: np.ndarray) -> float:
-    """The error of a vote over final labels (exact): `own` examples begin with the query's pattern i, their final labels follow row
+    """The error of a vote over final labels (exact): `own` examples begin with the query's pattern i, their final labels
+    follow row
     `B(i, .)`; the mean over queries i of the probability that label `labels[i]` does not win."""
     return float(
         np.mean([1 - plurality(own, _first(row, right)) for row, right in zip(rows, labels, strict=True)])
@@ -204,7 +211,8 @@ def icl_limit(rows: np.ndarray, labels: np.ndarray) -> float:
 def cot_errors(own: int, others: int, transitions: np.ndarray, maps: np.ndarray) -> np.ndarray:
     """The probability that the vote of step k is not the right state, k = 1..K, averaged over queries.
 
-    At step k the examples that stand at the right state vote: each of the `own` that began with the query's pattern is there with
+    At step k the examples that stand at the right state vote: each of the `own` that began with the query's pattern is
+    there with
     the probability of its chain, each of the `others` with that of one begun elsewhere. The vote on a given number is exact;
     steps are taken as independent, and a chain that went wrong stays wrong. Exact for K = 1.
     """

@@ -25,10 +25,12 @@ MASSES = (
 
 class Testing(eqx.Module):
     """Chains of the test (2.4): `match_fraction` (alpha') of the examples begin with the query's pattern; every step errs by a
-    transition matrix of accuracy tau^(1/K) (`even`), or one step alone of accuracy tau (`single`), with primacy rho; `pairs` are the
+    transition matrix of accuracy tau^(1/K) (`even`), or one step alone of accuracy tau (`single`), with primacy rho;
+    `pairs` are the
     constructions of 2.6 with tau_o = 0.4 and rho_o = 0.1 in which Condition 7.3.2 holds, or fails in half of the rows.
 
-    Test patterns: a `subset` of the training patterns, random `rotations` of them, `zero-sum` rotations, the `mean` (a rotation whose
+    Test patterns: a `subset` of the training patterns, random `rotations` of them, `zero-sum` rotations, the `mean` (a
+    rotation whose
     first row is the mean of all patterns, which is never learnt), or patterns `outside` their span.
     """
 
@@ -97,7 +99,8 @@ class World(NamedTuple):
 class Reasoning(Learner):
     """Training of W on the squared loss over fresh prompts (Algorithm 3), then testing (Algorithm 4 and 7.8).
 
-    `simulator`: `patterns` trains W in the basis of patterns and step encodings, which is all that clean prompts see; `tokens` trains
+    `simulator`: `patterns` trains W in the basis of patterns and step encodings, which is all that clean prompts see;
+    `tokens` trains
     the 2d x 2d weights themselves. `timed` looks in every step for the ends of the two stages.
     """
 
