@@ -56,8 +56,8 @@ def cot_and_icl(results: xr.Dataset) -> Drawn:
         strict=True,
     ):
         part = results.sel(errors=case)
-        line(axes, part["cot_error"], "length", "chain of thought", BLUE, "o-", centre="mean")
-        line(axes, part["icl_error"], "length", "in-context learning", RED, "s-", centre="mean")
+        line(axes, part["cot_error"], "length", BLUE, "chain of thought", "o-", centre="mean")
+        line(axes, part["icl_error"], "length", RED, "in-context learning", "s-", centre="mean")
         limit = 1 - theory.test_quality(trial_at(part)).right_rows
         reference(axes, y=limit, label="in-context limit", colour=BLACK, style=":")
         panel(axes, LENGTH, "test error" if case == "pairs-hold" else "", title, "x")
@@ -69,7 +69,7 @@ def masses(results: xr.Dataset) -> Drawn:
     """Figure 7.6: attention on the four kinds of columns along training, with the end of stage one and the law of stage two."""
     figure, panels = canvas(2)
     for colour, name in zip((BLUE, ORANGE, GREY, RED), MASSES, strict=True):
-        line(panels[0], results["masses_curve"].sel(mass=name), "step", name, colour)
+        line(panels[0], results["masses_curve"].sel(mass=name), "step", colour, name)
     ended = float(results["stage_one"].where(results["stage_one"] >= 0).median())
     gap = 1 - results["masses_curve"].sel(mass=MASSES[0])
     line(panels[1], gap, "step", BLUE, "1 - p, measured")
@@ -105,7 +105,7 @@ def kinds(results: xr.Dataset) -> Drawn:
 def stage_one(results: xr.Dataset) -> Drawn:
     """The length of the first stage over alpha, beside the printed order."""
     figure, axes = canvas()
-    line(axes, results["stage_one"].where(results["stage_one"] > 0), "match_fraction", "measured", BLUE, "o-")
+    line(axes, results["stage_one"].where(results["stage_one"] > 0), "match_fraction", BLUE, "measured", "o-")
     order = over_cells(results, lambda t: t.data.match_fraction**-2)
     scale = float(results["stage_one"].median()) / float(order.median())
     axes.plot(order["match_fraction"], scale * order, "--", color=BLACK, label=r"$\alpha^{-2}$, any constant")
