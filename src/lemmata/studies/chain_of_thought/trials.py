@@ -107,7 +107,7 @@ class Reasoning(Learner):
     name: ClassVar[str] = "chain-of-thought/reasoning"
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "masses": ("mass",),
-        "step_masses": ("reasoning_step",),
+        "step_masses": ("length", "reasoning_step"),
         "cot_error": ("length",),
         "cot_step_errors": ("length", "reasoning_step"),
         "icl_error": ("length",),
