@@ -7,16 +7,20 @@ from lemmata.draw.style import statuses
 from lemmata.study import studies
 from tests.draw.synthetic import lost, spoilt, synthetic
 
-FIGURES = [(s, id) for s in studies().values() for id in s.figures]
-PICTURES = {(s.id, s.figure(id).picture): (s, id) for s, id in FIGURES}.values()
+FEW = 3
+"""So many pictures of each study are drawn in the quick tests, the others in the slow ones."""
 
 
-def named(figures):
-    return [pytest.param(s, id, id=f"{s.id}/{id}") for s, id in figures]
+def figures(slow=()):
+    return [
+        pytest.param(s, id, id=f"{s.id}/{id}", marks=slow if place >= FEW else ())
+        for s in studies().values()
+        for place, id in enumerate(s.figures)
+    ]
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(("study", "id"), named(PICTURES))
+@pytest.mark.parametrize(("study", "id"), figures(pytest.mark.slow))
 def test_a_picture_is_drawn_whatever_became_of_the_runs(study, id):
     figure = study.figure(id)
     results = synthetic(figure)
@@ -32,7 +36,7 @@ def test_a_picture_is_drawn_whatever_became_of_the_runs(study, id):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(("study", "id"), named(FIGURES))
+@pytest.mark.parametrize(("study", "id"), figures())
 def test_no_key_covers_what_is_drawn(study, id):
     figure = study.figure(id)
     drawn = figure.draw(spoilt(synthetic(figure)))

@@ -10,15 +10,15 @@ import numpy as np
 
 from lemmata.lab import store as store_module
 from lemmata.lab.outcome import Outcome
-from lemmata.status import STATUS
 from lemmata.lab.store import Store
+from lemmata.status import CONVERGED
 
 WRITES = 4
 
 
 def outcome(number):
     record = {
-        "status": np.int32(STATUS.index("converged")),
+        "status": np.int32(CONVERGED),
         "steps": np.int32(1),
         "x": np.float64(number) / 3,
     }

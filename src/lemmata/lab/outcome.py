@@ -7,19 +7,21 @@ import numpy as np
 
 from lemmata.status import FAILED
 
+Value = np.ndarray | np.generic
+
 
 @dataclass(frozen=True)
 class Outcome:
     """What became of one cell: its record, or the reason why there is none. `source` is the digest of the code that ran."""
 
     id: str
-    record: Mapping[str, np.ndarray]
+    record: Mapping[str, Value]
     seconds: float
     reason: str = ""
     traceback: str = ""
     source: str = ""
 
 
-def nothing() -> dict[str, np.ndarray]:
+def nothing() -> dict[str, Value]:
     """The record of a cell that failed."""
     return {"status": np.asarray(FAILED, np.int32), "steps": np.asarray(0, np.int32)}

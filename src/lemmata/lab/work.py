@@ -16,7 +16,8 @@ from lemmata import guard
 from lemmata.lab.outcome import Outcome, nothing
 from lemmata.lab.segment import STORABLE
 from lemmata.lab.source import trial_digest
-from lemmata.loop import CAPPED, CONVERGED, RUNNING, Lanes, fill, lane_records, read, run_block
+from lemmata.loop import Lanes, fill, lane_records, read, run_block
+from lemmata.status import CAPPED, CONVERGED, RUNNING
 from lemmata.sweep import Cell
 from lemmata.trial import Computed, Descending, Key, key_number
 
