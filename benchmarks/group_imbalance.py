@@ -1,4 +1,4 @@
-"""Figure 4.2 of group imbalance (20 starts a cell): the lab against a PyTorch loop and against NumPy, start after start; and the
+"""Figure 4.2 of group imbalance (20 starts a cell): the lab against a PyTorch loop and NumPy, start after start; and the
 tensor initialisation at n = 2e5, d = 50 against one pass over its moments.
 
 Peers descend by gradient steps 1 / lambda_max, timed per step and charged the steps that the curvature at the limit asks for
@@ -9,6 +9,7 @@ Newton searches from start to end. Both are said, for the second compares algori
 import os
 import sys
 import time
+from typing import Any
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -76,7 +77,7 @@ def cell(dim: int, samples: int) -> tuple[float, float, float, float]:
 
     trial = Starts(population=Population(dim=dim, neurons=NEURONS, samples=samples), starts=STARTS)
 
-    def run(one: Starts, steps: int) -> tuple[float, object]:
+    def run(one: Starts, steps: int) -> tuple[float, Any]:
         alone = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], with_precision(one))
         key, here = random_key(one, 0)[None], jnp.ones(1, bool)
 
@@ -103,7 +104,8 @@ def cell(dim: int, samples: int) -> tuple[float, float, float, float]:
     torch, plain = (one(*given, times) for one in (torch_step, numpy_step))
     print(
         f"d = {dim}, n = {samples}: {steps} gradient steps; a step of one start: PyTorch {1e3 * torch:.2f} ms, NumPy "
-        f"{1e3 * plain:.2f} ms, lab {1e3 * step / STARTS:.2f} ms (ratios {STARTS * torch / step:.1f}, {STARTS * plain / step:.1f}); "
+        f"{1e3 * plain:.2f} ms, lab {1e3 * step / STARTS:.2f} ms "
+        f"(ratios {STARTS * torch / step:.1f}, {STARTS * plain / step:.1f}); "
         f"the whole cell: lab {newton:.2f} s, PyTorch {steps * STARTS * torch:.0f} s, NumPy {steps * STARTS * plain:.0f} s",
         flush=True,
     )

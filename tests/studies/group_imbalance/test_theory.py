@@ -39,7 +39,8 @@ def _quad(function, mean, std):
 
 
 @pytest.mark.parametrize(
-    ("mean", "std"), [(0, 1), (0, 0.05), (1, 1), (2, 1), (-2, 1), (4, 1), (0, 10), (3, 5), (8, 1), (20, 12)]
+    ("mean", "std"),
+    [(0, 1), (0, 0.05), (1, 1), (2, 1), (-2, 1), (4, 1), (0, 10), (3, 5), (8, 1), (20, 12), (1, 200)],
 )
 def test_moments_and_gaps_agree_with_another_quadrature_to_1e_12(mean, std):
     for order in (0, 1, 2):

@@ -18,9 +18,9 @@ from lemmata.trial import put, put_all
 
 SPECTRUM = (1.0, 1.1, 1.2, 1.3, 1.4)
 GRID: dict[str, tuple[float, ...]] = {
-    "covariance-small": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
-    "covariance-large": (1e2, 3e2, 1e3, 3e3, 1e4),
-    "mean": (30.0, 60.0, 100.0, 200.0, 300.0),
+    "covariance-small": (1e-6, 3e-6, 1e-5, 3e-5, 1e-4),
+    "covariance-large": (1e8, 1e9, 1e10, 1e11, 1e12),
+    "mean": (100.0, 200.0, 400.0, 700.0, 1000.0),
     "fraction-smallest": (0.02, 0.1, 0.2, 0.3, 0.45),
     "fraction-largest": (0.02, 0.1, 0.2, 0.3, 0.45),
 }

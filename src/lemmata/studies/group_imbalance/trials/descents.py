@@ -211,7 +211,7 @@ def fisher(teacher: Array, inputs: Array) -> Float[Array, "size size"]:
     return curvature(teacher[None], inputs, predict_proba(teacher, inputs)).hessian[0]
 
 
-def around(key: Key, shape: tuple[int, int], radius: float | Array) -> Array:
+def around(key: Key, shape: tuple[int, ...], radius: float | Array) -> Array:
     """A random matrix of Frobenius norm `radius`, its direction uniform."""
     drawn = jax.random.normal(key, shape)
     return radius * drawn / jnp.linalg.norm(drawn)
