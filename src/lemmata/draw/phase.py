@@ -179,9 +179,12 @@ def success_map(
     axes: Axes, success: xr.DataArray, over: str, size: str = "samples", predicted: Any = None, name: str = ""
 ) -> tuple[QuadMesh, Critical]:
     """The share of runs that succeed over an axis and a size, the critical size with its interval, and a law for it whose
-    constant is fitted; `predicted` has a value for each place along the axis, `name` names it in the key."""
+    constant is fitted; `predicted` has a value for each place along the axis, `name` names it in the key. An axis over more
+    than two decades is logarithmic."""
     rate = success.mean([d for d in success.dims if d not in (*success[over].dims, size)])
-    mesh = phase_diagram(axes, rate, over, size, log_y=True, norm=Normalize(0, 1), cmap="cividis")
+    places = np.asarray(rate[over], float)
+    wide = bool(0 < 100 * places.min() < places.max())
+    mesh = phase_diagram(axes, rate, over, size, (), wide, True, Normalize(0, 1), "cividis")
     found = critical(success, over, size)
     critical_points(axes, found, RED, "half of the runs succeed")
     if predicted is not None:

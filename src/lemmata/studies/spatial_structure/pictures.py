@@ -209,9 +209,8 @@ def patches(results: xr.Dataset) -> Drawn:
     figure, panels = canvas(3, width=4.2)
 
     def derived(trial: Any) -> float:
-        return theory.event2_duration(
-            *trial.data.facts, trial.network.degree, float(trial.network.diagonal), 1.0
-        )
+        (D, C, q), network = trial.data.facts, trial.network
+        return theory.event2_duration(D, C, q, network.degree, float(network.diagonal), 1.0)
 
     found = line(panels[0], second_duration(results), "patches", BLUE, "measured", "o")
     law(
@@ -250,8 +249,8 @@ def first_event(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(height=4.0)
 
     def corrected(trial: Any) -> float:
-        network = trial.network
-        return theory.event1_time(*trial.data.facts, network.degree, network.diagonal, 1.0, trial.alignment)
+        (D, C, q), network = trial.data.facts, trial.network
+        return theory.event1_time(D, C, q, network.degree, network.diagonal, 1.0, trial.alignment)
 
     predicted = over_cells(results, corrected)
     rate = over_cells(results, lambda t: t.descent.learning_rate)
