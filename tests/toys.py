@@ -1,7 +1,6 @@
 """Small trials for tests of the lab itself, with answers that one can work out on paper."""
 
 import os
-import time
 from typing import ClassVar
 
 import jax
@@ -69,10 +68,52 @@ class Square(Computed):
         return {"square": self.value**2}
 
 
-def sleep_and_tell(path):
-    """A task that says which process works on it, and takes long."""
-    path.write_text(str(os.getpid()))
-    time.sleep(600)
+class Broken(Decay):
+    """Fails in one of its functions where the rate is a half."""
+
+    name: ClassVar = "toys/broken"
+
+    function: str = fixed(default="start")
+
+    def start(self, key):
+        self.fail("start")
+        return super().start(key)
+
+    def step(self, state):
+        self.fail("step")
+        return super().step(state)
+
+    def record(self, state):
+        self.fail("record")
+        return super().record(state)
+
+    def fail(self, function):
+        if function == self.function:
+            raise ArithmeticError(f"no {function}")
+
+
+class Odd(Computed):
+    """Gives records that cannot be kept, and some that can."""
+
+    name: ClassVar = "toys/odd"
+
+    kind: str = fixed(default="fine")
+
+    def compute(self, key):
+        return {
+            "fine": {"x": 1.0},
+            "text": {"x": "one"},
+            "object": {"x": [1, [2, 3]]},
+            "none": {"x": None},
+            "slash": {"a/b": 1.0},
+            "dots": {"..": 1.0},
+            "surrogate": {"\ud800": 1.0},
+            "status": {"status": 1},
+            "not a mapping": [1.0],
+            "complex": {"z": 1 + 2j},
+            "number as name": {1: 1.0},
+            "bfloat16": {"x": jnp.ones((), jnp.bfloat16)},
+        }[self.kind]
 
 
 def drive(sweep, store, pool=None, manifest=None):
@@ -81,7 +122,7 @@ def drive(sweep, store, pool=None, manifest=None):
     with store.locked(), pool or Pool() as hands:
         store.create(manifest or {})
         planned = plan(cells, hands.workers, store.done(digests(cell.trial for cell in cells)))
-        for chunk, result in hands.run(run_chunk, planned):
+        for chunk, result in hands.run(run_chunk, planned, home=store.path):
             outcomes = planned.settle(chunk, result)
             store.write(outcomes, chunk.width)
             yield len(outcomes)

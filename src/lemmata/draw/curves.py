@@ -1,5 +1,6 @@
 """A quantity over an axis or over training, arm by arm, with its spread over seeds; and what is predicted drawn over it."""
 
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -113,16 +114,28 @@ def lines(
 ) -> list[Series]:
     """One arm for every label along `by`; `label` is a pattern ("N = {:g}") or a function; options are those of `line`.
 
-    `over` may differ from arm to arm (the logged steps of a cell). Arms that have no value at all are left out.
+    `over` may differ from arm to arm (the logged steps of a cell). Arms that have no value at all are not drawn. Returns
+    what there is of every arm.
     """
     drawn = []
     names = values[by].values.tolist()
     for name, colour in zip(names, colours(names) if shades is None else shades, strict=False):
         one = values.sel({by: name})
         if bool(np.isfinite(one.astype(float)).any()):
-            said = label(name) if callable(label) else label.format(name)
+            said = label(name) if callable(label) else _filled(label, name)
             drawn.append(line(axes, one, over, colour, said, **options))
+        else:
+            drawn.append(series(one, over))
     return drawn
+
+
+def _filled(pattern: str, name: Any) -> str:
+    """A pattern with a label in place of its braces; braces of a formula stay.
+
+    >>> _filled("$C_{p}$ = {:g}", 2.0)
+    '$C_{p}$ = 2'
+    """
+    return re.sub(r"\{(:[^{}]*)?\}", lambda found: format(name, (found[1] or ":")[1:]), pattern)
 
 
 # What is predicted -----------------------------------------------------------------------------------------------------

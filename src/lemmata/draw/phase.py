@@ -100,7 +100,8 @@ def measured_line(
     one without an interval.
     """
     centre = float(np.exp(np.log(values[over].astype(float)).mean()))
-    found = fit(values.assign_coords(centred=values[over] / centre), threshold, "centred")
+    finite = values.where(np.isfinite(values))
+    found = fit(finite.assign_coords(centred=values[over] / centre), threshold, "centred")
     tilt, place = found.exponent, found.constant
     ends = (tilt.low, tilt.high, place.low, place.high)
     if not (tilt.exists and place.exists and np.isfinite(ends).all()):

@@ -13,8 +13,9 @@ from typing import Any
 import jax
 
 from lemmata.guard import double
+from lemmata.lab.outcome import Outcome
 from lemmata.lab.source import trial_digest
-from lemmata.lab.work import NARROWEST, Chunk, Outcome, failure
+from lemmata.lab.work import NARROWEST, Chunk, failure
 from lemmata.sweep import Cell, buckets
 from lemmata.trial import Descending, with_precision
 
@@ -35,6 +36,9 @@ PER_WORKER = 0.05
 """Seconds of a chunk for each worker: with very many of them chunks take longer, so that the driver keeps up."""
 
 LARGEST = 4096
+
+FADING = 0.25
+"""What is left of the weight of a measurement at the next one: the first ones contain the compilation."""
 
 
 @dataclass
@@ -74,23 +78,30 @@ class Plan:
         return self
 
     def __next__(self) -> Chunk:
-        """The next chunk: of a bucket that nobody works on, so that its program is compiled once; the heaviest first."""
+        """The next chunk. A worker goes on with the bucket that it has just left, then begins one that nobody works on, so
+        that programs are compiled once, and helps others only when there is none; the longest first."""
         waiting = [(i, bucket) for i, bucket in enumerate(self.buckets) if bucket.cells]
         if not waiting:
             raise StopIteration
         known = [bucket.cost for bucket in self.buckets if bucket.cost is not None]
         usual = sum(known) / len(known) if known else 1.0
-        costs = {i: bucket.cost or usual for i, bucket in waiting}
-        rest = {i: costs[i] * len(bucket.cells) for i, bucket in waiting}
-        number, bucket = min(waiting, key=lambda pair: (pair[1].out > 0, -rest[pair[0]]))
-        fair = sum(rest.values()) / (2 * max(self.workers, 1))
-        fair = max(fair, SHORTEST) if bucket.cost is not None else fair
-        long = max(SECONDS, PER_WORKER * self.workers) if bucket.cost is not None else fair
-        size = max(min(fair, long) / costs[number], FILLS * bucket.width if fair > long else bucket.width)
-        size = min(int(size), LARGEST, len(bucket.cells))
+        rest = {i: (bucket.cost or usual) * len(bucket.cells) for i, bucket in waiting}
+        number, bucket = min(
+            waiting, key=lambda pair: (pair[1].out > 0, pair[1].cost is None, -rest[pair[0]])
+        )
+        size = min(self._size(bucket, sum(rest.values())), LARGEST, len(bucket.cells))
         cells = tuple(bucket.cells.popleft() for _ in range(size))
         bucket.out += size
         return Chunk(cells, bucket.width, trial_digest(cells[0].trial), number)
+
+    def _size(self, bucket: Bucket, rest: float) -> int:
+        """Cells of the next chunk: as many as run together where nothing is known yet; else a fair share of the `rest` in
+        seconds, cut where it gets long."""
+        if bucket.cost is None:
+            return bucket.width
+        fair = max(rest / (2 * max(self.workers, 1)), SHORTEST)
+        long = max(SECONDS, PER_WORKER * self.workers, FILLS * bucket.width * bucket.cost)
+        return max(int(min(fair, long) / bucket.cost), bucket.width)
 
     def settle(self, chunk: Chunk, result: list[Outcome] | Exception) -> list[Outcome]:
         """The outcomes of a chunk or of a part of it, failures where it could not be run; their time is noted."""
@@ -98,8 +109,8 @@ class Plan:
         if isinstance(result, Exception):
             result = [failure(cell, result, chunk.source) for cell in chunk.cells]
         else:
-            bucket.finished = bucket.finished / 2 + len(result)
-            bucket.seconds = bucket.seconds / 2 + sum(outcome.seconds for outcome in result)
+            bucket.finished = FADING * bucket.finished + len(result)
+            bucket.seconds = FADING * bucket.seconds + sum(outcome.seconds for outcome in result)
         bucket.out -= len(result)
         return result
 
@@ -111,6 +122,8 @@ def plan(cells: Sequence[Cell], workers: int, done: Collection[str] = ()) -> Pla
     number of workers, so that an interrupted run gives the same numbers.
     """
     groups = buckets({cell.id: cell for cell in cells}.values())
+    if not groups:
+        return Plan([], workers)
     weights = [state_bytes(group[0]) for group in groups]
     widths = [
         lane_width(weight, len(group)) if group[0].trial.lockstep else 1

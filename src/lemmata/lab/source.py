@@ -2,9 +2,10 @@
 
 import ast
 import hashlib
-import importlib.util
 import inspect
 import sys
+import textwrap
+import types
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -20,8 +21,8 @@ APART = ("claims", "figures", "pictures", "planted")
 
 
 def trial_digest(trial: Trial) -> str:
-    """16 hexadecimal digits that change with the code of a trial: its class, the bases inside its package, and every module
-    of that package (and of the shared rooms) that they import. Comments, docstrings and layout do not count."""
+    """16 hexadecimal digits that change with the code of a trial: the module of its class, and every module of the same
+    study (and of the shared rooms) that it imports. Comments, docstrings and layout do not count."""
     return _digest(type(trial))  # pyright: ignore[reportArgumentType]
 
 
@@ -32,34 +33,46 @@ def digests(trials: Iterable[Trial]) -> set[str]:
 
 @cache
 def _digest(kind: type) -> str:
-    roots = (kind.__module__.rpartition(".")[0] or kind.__module__, *SHARED)
-    parts = [_without_words(_class_source(base)) for base in kind.__mro__ if _inside(base.__module__, roots)]
-    if kind.__module__ != "__main__":
-        for name in sorted(_imported(kind.__module__, roots)):
-            parts.append(f"{name}\n{_without_words(_module_source(name))}")
+    if kind.__module__ == "__main__":
+        parts = _main_sources(kind)
+    else:
+        parts = [f"{name}\n{_code(_module_source(name))}" for name in sorted(_imported(kind.__module__))]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def _inside(module: str, roots: tuple[str, ...]) -> bool:
-    return any(module == root or module.startswith(f"{root}.") for root in roots)
+# Modules ---------------------------------------------------------------------------------------------------------------
 
 
-def _imported(module: str, roots: tuple[str, ...]) -> set[str]:
-    """The module and all modules inside the roots that it imports, directly or through others, wherever in the file."""
+def _imported(module: str) -> set[str]:
+    """A module and all modules of its study and of the shared rooms that it imports, directly or through others."""
+    home = _home(module)
     found: set[str] = set()
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        known = name in found or not _inside(name, roots) or name.rpartition(".")[2] in APART
-        if known or not _module_source(name):
+        ours = any(name == root or name.startswith(f"{root}.") for root in (home, *SHARED))
+        title_page = name == home != module
+        if (
+            name in found
+            or not ours
+            or title_page
+            or name.split(".")[-1] in APART
+            or not _module_source(name)
+        ):
             continue
         found.add(name)
         waiting += _imports(name)
     return found
 
 
+def _home(module: str) -> str:
+    """The package of the study that a module belongs to."""
+    words = module.split(".")
+    return ".".join(words[:3] if words[:2] == ["lemmata", "studies"] else words[:1])
+
+
 def _imports(module: str) -> list[str]:
-    """The names of modules that a module may import."""
+    """What a module may import, wherever in the file: modules, and names that may be modules or something in them."""
     path = _module_path(module)
     package = module if path and path.name == "__init__.py" else module.rpartition(".")[0]
     named: list[str] = []
@@ -75,47 +88,108 @@ def _imports(module: str) -> list[str]:
 
 @cache
 def _module_path(name: str) -> Path | None:
+    """The file of a module, found without importing anything: none for what is no module, or not written in Python."""
     loaded = sys.modules.get(name)
-    try:
-        spec = loaded.__spec__ if loaded is not None else importlib.util.find_spec(name)
-    except (ImportError, AttributeError, ValueError):
-        return None
-    return Path(spec.origin) if spec is not None and spec.origin and spec.origin.endswith(".py") else None
+    if loaded is not None:
+        file = getattr(loaded, "__file__", None)
+        return Path(file) if file and file.endswith(".py") else None
+    package, _, word = name.rpartition(".")
+    places = [
+        place
+        for folder in _folders(package)
+        for place in (folder / f"{word}.py", folder / word / "__init__.py")
+    ]
+    return next((place for place in places if place.is_file()), None)
+
+
+def _folders(package: str) -> list[Path]:
+    """Where the modules of a package are."""
+    loaded = sys.modules.get(package)
+    if loaded is not None:
+        return [Path(folder) for folder in getattr(loaded, "__path__", ())]
+    path = _module_path(package) if package else None
+    return [path.parent] if path is not None and path.name == "__init__.py" else []
 
 
 @cache
 def _module_source(name: str) -> str:
     path = _module_path(name)
-    return path.read_text() if path is not None and path.exists() else ""
-
-
-def _class_source(kind: type) -> str:
     try:
-        return inspect.cleandoc("\n" + inspect.getsource(kind))
+        return path.read_text() if path is not None else ""
+    except OSError:
+        return ""
+
+
+# Scripts and notebooks -------------------------------------------------------------------------------------------------
+
+
+def _main_sources(kind: type) -> list[str]:
+    """The code of a class that was written in the script or notebook itself, and of what it names there."""
+    main = vars(sys.modules["__main__"])
+    found: dict[str, str] = {}
+    waiting = [kind.__name__, *(base.__name__ for base in kind.__mro__ if base.__module__ == "__main__")]
+    while waiting:
+        name = waiting.pop()
+        thing = kind if name == kind.__name__ else main.get(name)
+        if name in found or thing is None or isinstance(thing, types.ModuleType):
+            continue
+        if getattr(thing, "__module__", None) == "__main__" and callable(thing):
+            source = _source_of(thing)
+            waiting += [node.id for node in ast.walk(_parsed(source)) if isinstance(node, ast.Name)]
+            found[name] = _code(source)
+        elif isinstance(thing, int | float | complex | str | tuple):
+            found[name] = repr(thing)
+    return [f"{name}\n{found[name]}" for name in sorted(found)]
+
+
+def _source_of(thing: Any) -> str:
+    """The source of a function or class; what its functions were compiled to where there is none to be had."""
+    try:
+        return textwrap.dedent(inspect.getsource(thing))
     except (OSError, TypeError):
-        return kind.__qualname__
+        if isinstance(thing, type):
+            own = (getattr(thing, name) for name in sorted(vars(thing)))
+            return "\n".join(_source_of(one) for one in own if isinstance(one, types.FunctionType))
+        return _compiled(thing.__code__) if hasattr(thing, "__code__") else repr(type(thing))
 
 
-def _without_words(source: str) -> str:
+def _compiled(code: types.CodeType) -> str:
+    inner = [
+        _compiled(const) if isinstance(const, types.CodeType) else repr(const) for const in code.co_consts
+    ]
+    return repr((code.co_code, code.co_names, inner))
+
+
+# Code without words ----------------------------------------------------------------------------------------------------
+
+
+@cache
+def _code(source: str) -> str:
     """Code as a tree without comments, docstrings and layout, the same for every Python that can read it."""
+    return _plain(_parsed(source))
+
+
+def _parsed(source: str) -> ast.AST:
     try:
-        return _plain(ast.parse(source))
+        return ast.parse(source)
     except SyntaxError:
-        return source
+        return ast.Constant(source)
 
 
 def _plain(node: Any) -> str:
     if isinstance(node, ast.AST):
-        shown = (
+        shown = [
             f"{name}={_plain(value)}" for name, value in ast.iter_fields(node) if value not in (None, [])
-        )
+        ]
         return f"{type(node).__name__}({','.join(shown)})"
     if isinstance(node, list):
-        words = (ast.Expr, ast.Constant)
-        code = [n for n in node if not (isinstance(n, words[0]) and _is_text(n.value))]
-        return f"[{','.join(map(_plain, code))}]"
+        return f"[{','.join([_plain(item) for item in node if not _is_docstring(item)])}]"
     return repr(node)
 
 
-def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+def _is_docstring(node: Any) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )

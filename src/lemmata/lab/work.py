@@ -13,10 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from lemmata import guard
+from lemmata.lab.outcome import Outcome, nothing
 from lemmata.lab.segment import STORABLE
 from lemmata.lab.source import trial_digest
 from lemmata.loop import Lanes, fill, lane_records, read, run_block
-from lemmata.status import CAPPED, CONVERGED, FAILED, RUNNING
+from lemmata.status import CAPPED, CONVERGED, RUNNING
 from lemmata.sweep import Cell
 from lemmata.trial import Computed, Descending, Key, key_number
 
@@ -42,30 +43,19 @@ class Chunk:
     def split(self) -> list["Chunk"]:
         """Parts to find a guilty cell in, small ones first: cells run in order, so that it is likely to be among the first.
 
-        All have the same width, so that numbers do not depend on how often a chunk was lost.
+        They are no wider than they need be, as it may be memory that is short, but lanes never narrow to one (`NARROWEST`).
         """
         size, begin, parts = self.at_once if self.width < len(self) else max(1, len(self) // 2), 0, []
         while begin < len(self):
-            parts.append(replace(self, cells=self.cells[begin : begin + size]))
+            cells = self.cells[begin : begin + size]
+            parts.append(replace(self, cells=cells, width=min(self.width, _lanes_for(len(cells)))))
             begin, size = begin + size, 2 * size if begin else size
         return parts
 
-    def without(self, finished: Iterable["Outcome"]) -> "Chunk":
+    def without(self, finished: Iterable[Outcome]) -> "Chunk":
         """What is left of the chunk."""
         gone = {outcome.id for outcome in finished}
         return replace(self, cells=tuple(cell for cell in self.cells if cell.id not in gone))
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one cell: its record, or the reason why there is none. `source` is the digest of the code that ran."""
-
-    id: str
-    record: Mapping[str, np.ndarray]
-    seconds: float
-    reason: str = ""
-    traceback: str = ""
-    source: str = ""
 
 
 BLOCK = 512
@@ -126,11 +116,6 @@ def failure(cell: Cell, error: BaseException, source: str, seconds: float = 0.0)
     """The outcome of a cell that could not be carried out."""
     told = "".join(traceback.format_exception(error)) if error.__traceback__ else ""
     return Outcome(cell.id, nothing(), seconds, f"{type(error).__name__}: {error}", told, source)
-
-
-def nothing() -> dict[str, np.ndarray]:
-    """The record of a cell that failed."""
-    return {"status": np.asarray(FAILED, np.int32), "steps": np.asarray(0, np.int32)}
 
 
 def _run_or_split(chunk: Chunk) -> Iterator[Outcome]:
@@ -228,8 +213,8 @@ def _run_lanes(chunk: Chunk) -> Iterator[Outcome]:
             last_harvest = now
         lanes = ran
         busy = sum(cell is not None for cell in occupants)
-        narrower = max(NARROWEST, 1 << (busy - 1).bit_length()) if busy else 0
-        if not waiting and 0 < narrower <= len(occupants) // 2 and now - last_compiled > COMPILE_SECONDS:
+        narrower = _lanes_for(busy)
+        if not waiting and busy and narrower <= len(occupants) // 2 and now - last_compiled > COMPILE_SECONDS:
             lanes, occupants = _drop_idle(ran, occupants, narrower)
             last_compiled = now
 
@@ -278,11 +263,16 @@ _make_keys = jax.jit(jax.vmap(jax.random.key))
 
 
 def _drop_idle(lanes: Lanes, occupants: list[Cell | None], width: int) -> tuple[Lanes, list[Cell | None]]:
-    """Keep only `width` lanes, those that still run among them: a power of two, so that few widths are ever compiled."""
+    """Keep only `width` lanes, those that still run among them."""
     busy = [i for i, cell in enumerate(occupants) if cell is not None]
     idle = [i for i, cell in enumerate(occupants) if cell is None]
     kept = (busy + idle)[:width]
     return jax.tree.map(lambda leaf: leaf[jnp.asarray(kept)], lanes), [occupants[i] for i in kept]
+
+
+def _lanes_for(cells: int) -> int:
+    """The least number of lanes for so many cells: a power of two, so that few widths are ever compiled, and not one."""
+    return max(NARROWEST, 1 << max(cells - 1, 0).bit_length())
 
 
 def _descending(cell: Cell) -> Descending:

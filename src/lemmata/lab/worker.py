@@ -11,29 +11,31 @@ import threading
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 
+from lemmata import guard
+
 STDERR_KEPT = 1 << 20
 """Bytes of standard error that a worker may leave behind before they are thrown away between tasks."""
 
 
 def main(tasks: int, lifeline: int, core: int) -> None:
-    """Serve the driver at the other end of the pipe `tasks`; `lifeline` closes when the driver ends, however it ends."""
+    """Serve the driver at the other end of the pipe `tasks`; `lifeline` closes when the driver ends, however it ends.
+
+    The first message is the work to be prepared for: reading it imports what it needs.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what Ctrl-C means
     threading.Thread(target=_die_with_the_driver, args=(lifeline,), daemon=True).start()
     if core >= 0:
         os.sched_setaffinity(0, {core})
+    guard.apply()
     connection = Connection(tasks)
     try:
-        from lemmata import guard
-
-        guard.apply()
-        import lemmata.lab.work  # noqa: F401  # the slow part of the first task
-
+        pickle.loads(connection.recv_bytes())
         connection.send_bytes(pickle.dumps(("ready", None)))
         while True:
             for answer in _answers(connection.recv_bytes()):
                 connection.send_bytes(answer)
             _forget_stderr()
-    except (EOFError, OSError):
+    except (EOFError, BrokenPipeError, ConnectionError):
         return
 
 
@@ -72,7 +74,3 @@ def _forget_stderr() -> None:
     sys.stderr.flush()
     if os.fstat(2).st_size > STDERR_KEPT:
         os.ftruncate(2, 0)
-
-
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))

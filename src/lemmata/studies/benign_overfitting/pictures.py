@@ -88,11 +88,9 @@ def times(results: xr.Dataset) -> Drawn:
     figure, (left, right) = canvas(2)
     reached = results.loss_steps.where(results.loss_steps > 0)
     drawn = lines(left, reached, str(name), "loss_level", "ε = {:g}", style="o-")
-    for found in drawn[-1:]:
-        slope(left, found, power, colour=GREY)
+    slope(left, drawn[-1], power, colour=GREY)
     drawn = lines(right, reached, "loss_level", str(name), "{:g}", style="o-")
-    for found in drawn[:1]:
-        slope(right, found, -1, colour=GREY)
+    slope(right, drawn[0], -1, colour=GREY)
     panel(left, label, "steps until training loss ≤ ε", "time against size", "xy", ticks=results[name])
     panel(right, "target loss ε", "", "time against target loss", "xy", key_title=label)
     return figure, f"Steps to reach a training loss. {DOTS}"
@@ -149,8 +147,7 @@ def leak(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(width=5.2)
     off = 1 - results.attention.sel(key="signal")
     drawn = lines(axes, off, "key_dim", "query", "{} query", style="o-")
-    for found in drawn[:1]:
-        slope(axes, found, -0.5, r"slope $-1/2$ (Eqs 64, 65)", colour=GREY)
+    slope(axes, drawn[0], -0.5, r"slope $-1/2$ (Eqs 64, 65)", colour=GREY)
     panel(axes, r"key dimension $d_h$", "attention off the signal at the end", log="xy")
     return figure, f"Benign regime, reduced variables drawn in law. {DOTS}"
 
@@ -224,8 +221,8 @@ def theorem(results: xr.Dataset) -> Drawn:
     """Test loss and time against the target loss, inside Condition 4.1."""
     figure, (left, right) = canvas(2)
     results = results.isel(fraction=0) if "fraction" in results.dims else results
-    drawn = lines(left, results.test_loss, "target_loss", "control", CONTROL + " = {:g}", style="o-")
-    times = lines(right, results.time, "target_loss", "control", CONTROL + " = {:g}", style="o-")
+    said = {"over": "target_loss", "by": "control", "label": lambda c: f"{CONTROL} = {c:g}", "style": "o-"}
+    drawn, times = lines(left, results.test_loss, **said), lines(right, results.time, **said)
     if float(results.test_loss.median()) < CUT:
         power = theory.fresh_loss_exponent(settings(results)["data.tokens"])
         slope(left, drawn[0], power, f"slope {power:g} (mean field)", colour=GREY)

@@ -10,34 +10,36 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from lemmata.errors import require
-from lemmata.studies.group_imbalance.network import predict_proba
+from lemmata.studies.group_imbalance.network import Numbers, predict_proba
 from lemmata.trial import Key, fixed
 
 
 class Mixture(NamedTuple):
-    """The parameters Psi of a Gaussian mixture: `weights` lambda, `means` mu, `covariances` Sigma."""
+    """The parameters Psi of a Gaussian mixture: `weights` lambda (groups), `means` mu (groups, dim), `covariances`
+    Sigma (groups, dim, dim)."""
 
-    weights: Float[Array, " groups"]
-    means: Float[Array, "groups dim"]
-    covariances: Float[Array, "groups dim dim"]
+    weights: Numbers
+    means: Numbers
+    covariances: Numbers
 
 
 class World(NamedTuple):
-    """What the samples of one run come from: the mixture and the teacher W*."""
+    """What the samples of one run come from: the mixture and the teacher W* (dim, neurons)."""
 
     mixture: Mixture
-    teacher: Float[Array, "dim neurons"]
+    teacher: Numbers
 
 
 class Samples(NamedTuple):
-    """Training samples: inputs, labels (0 or 1, or H(W*, x) when soft), and the groups that the learner does not see."""
+    """Training samples: inputs, labels (0 or 1, or H(W*, x) when soft), and the groups that the learner does not
+    see."""
 
-    inputs: Float[Array, "samples dim"]
-    labels: Float[Array, " samples"]
-    groups: Int[Array, " samples"]
+    inputs: Numbers
+    labels: Numbers
+    groups: Numbers
 
 
 def mixture(weights, means, covariances) -> Mixture:
@@ -49,14 +51,14 @@ def mixture(weights, means, covariances) -> Mixture:
         f"a mixture of {groups} groups in {dim} dimensions needs {groups} fractions and covariances of {dim} x {dim}.",
     )
     require(
-        bool(np.all(weights > 0)) and abs(weights.sum() - 1) < 1e-9,
+        bool(np.all(weights > 0) and abs(weights.sum() - 1) < 1e-9),
         f"the fractions of the groups must be positive and sum to one, not to {weights.sum():.6g}.",
     )
     for group, covariance in enumerate(covariances):
         symmetric = np.allclose(covariance, covariance.T, atol=1e-10)
         smallest = float(np.linalg.eigvalsh((covariance + covariance.T) / 2)[0])
         require(
-            symmetric and smallest > 0,
+            bool(symmetric and smallest > 0),
             f"the covariance of group {group + 1} is not symmetric and positive definite "
             f"(smallest eigenvalue {smallest:.3g}).",
         )
@@ -77,10 +79,11 @@ def check_teacher(teacher) -> np.ndarray:
 
 
 def is_symmetric(mixed: Mixture, tolerance: float = 1e-9) -> bool:
-    """Whether the mixture is invariant under x -> -x (C.4): every group has a mirror image of equal weight and covariance."""
+    """Whether the mixture is invariant under x -> -x (C.4): every group has a mirror image of equal weight
+    and covariance."""
 
     def mirrored(one: int, other: int) -> bool:
-        return (
+        return bool(
             abs(mixed.weights[one] - mixed.weights[other]) < tolerance
             and np.allclose(mixed.means[one], -mixed.means[other], atol=tolerance)
             and np.allclose(mixed.covariances[one], mixed.covariances[other], atol=tolerance)
@@ -93,10 +96,10 @@ def is_symmetric(mixed: Mixture, tolerance: float = 1e-9) -> bool:
 class Population(eqx.Module):
     """A mixture and a teacher, described by numbers.
 
-    Group l has fraction `fractions[l]`, mean `shifts[l]` times the all-ones vector and covariance `spreads[l]`^2 Lambda^T
-    D Lambda, where D is `spectrum` (empty: the identity) and Lambda a random rotation drawn once a run; `means` and
-    `covariances`, where given, take the place of shifts and spreads. The teacher's entries are N(0, teacher_scale^2) or
-    uniform on +-teacher_scale; `teacher_columns`, where given, are its columns.
+    Group l has fraction `fractions[l]`, mean `shifts[l]` times the all-ones vector and covariance `spreads[l]`^2
+    Lambda^T D Lambda, where D is `spectrum` (empty: the identity) and Lambda a random rotation drawn once a run;
+    `means` and `covariances`, where given, take the place of shifts and spreads. The teacher's entries are N(0,
+    teacher_scale^2) or uniform on +-teacher_scale; `teacher_columns`, where given, are its columns.
     """
 
     fractions: tuple[float, ...] = (0.5, 0.5)
@@ -131,7 +134,7 @@ class Population(eqx.Module):
         )
         require(
             bool(self.covariances) or all(s > 0 for s in self.spreads),
-            f"the spread of a group must be positive, not {min(self.spreads)}: its covariance would not be positive definite.",
+            f"the spread of a group must be positive, not {min(self.spreads)}; else its covariance is not positive definite.",
         )
         require(
             not self.spectrum or (len(self.spectrum) == self.dim and min(self.spectrum) > 0),
@@ -214,8 +217,8 @@ class Scores(NamedTuple):
     """The parts of the score tensors S_j(x) = (-1)^j grad^j p(x) / p(x), sample by sample, without any d^3 array.
 
     `share` gamma_l(x), the responsibility of group l; `pull` a_l = Sigma_l^-1 (x - mu_l); `precision` P_l = Sigma_l^-1.
-    S_1 = sum_l gamma_l a_l; S_2 = sum_l gamma_l (a a^T - P); S_3 = sum_l gamma_l (a a a - sym(a, P)), where sym(a, P)_ijk =
-    a_i P_jk + a_j P_ik + a_k P_ij (the printed operator would give Sigma^-2).
+    S_1 = sum_l gamma_l a_l; S_2 = sum_l gamma_l (a a^T - P); S_3 = sum_l gamma_l (a a a - sym(a, P)), where sym(a,
+    P)_ijk = a_i P_jk + a_j P_ik + a_k P_ij (the printed operator would give Sigma^-2).
     """
 
     share: np.ndarray

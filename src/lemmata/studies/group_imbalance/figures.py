@@ -18,9 +18,9 @@ from lemmata.trial import put, put_all
 
 SPECTRUM = (1.0, 1.1, 1.2, 1.3, 1.4)
 GRID: dict[str, tuple[float, ...]] = {
-    "covariance-small": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
-    "covariance-large": (1e2, 3e2, 1e3, 3e3, 1e4),
-    "mean": (30.0, 60.0, 100.0, 200.0, 300.0),
+    "covariance-small": (1e-6, 3e-6, 1e-5, 3e-5, 1e-4),
+    "covariance-large": (1e8, 1e9, 1e10, 1e11, 1e12),
+    "mean": (100.0, 200.0, 400.0, 700.0, 1000.0),
     "fraction-smallest": (0.02, 0.1, 0.2, 0.3, 0.45),
     "fraction-largest": (0.02, 0.1, 0.2, 0.3, 0.45),
 }
@@ -69,9 +69,7 @@ def _geometric(low: float, high: float, count: int) -> tuple[int, ...]:
 
 def _fig4_2(scale: Scale) -> Sweep:
     dims = by_scale(scale, (4, 8), (5, 8, 12, 20, 30), tuple(range(5, 51, 5)))
-    samples = by_scale(
-        scale, (500, 1000, 4000), _geometric(500, 14_000, 10), _geometric(400, 40_000, 18)
-    )
+    samples = by_scale(scale, (500, 1000, 4000), _geometric(500, 14_000, 10), _geometric(400, 40_000, 18))
     trial = _starts(scale, shifts=(1.0, 0.0))
     near = by_scale(scale, (1, 1e9), (80, 800), (50, 1600))
     return Sweep(
@@ -108,7 +106,9 @@ def _fig4_3b(scale: Scale) -> Sweep:
 
 
 def _descent(steps: int, logs: int = 60) -> Descent:
-    return Descent(learning_rate=1.0, loss="cross-entropy", stop="cap", steps=steps, logs=logs, spacing="even")
+    return Descent(
+        learning_rate=1.0, loss="cross-entropy", stop="cap", steps=steps, logs=logs, spacing="even"
+    )
 
 
 def _opposite(trial: Descents, shift: float) -> Descents:
@@ -139,7 +139,9 @@ def _fig4_4b(scale: Scale) -> Sweep:
         ),
         descent=_descent(by_scale(scale, 500, 4000, 40_000)),
     )
-    norms = by_scale(scale, (0.3, 1.0, 9.0), (0.35, 1.0, 3.0, 9.0, 25.0), (0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 9.0, 16.0, 35.0))
+    norms = by_scale(
+        scale, (0.3, 1.0, 9.0), (0.35, 1.0, 3.0, 9.0, 25.0), (0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 9.0, 16.0, 35.0)
+    )
     return Sweep(trial, (Axis("norm", norms, _of_norm),), _seeds(scale, 3, 12, 20))
 
 
@@ -185,7 +187,9 @@ def _fraction(trial: Descents, value: float) -> Descents:
 
 def _fig4_6a(scale: Scale) -> Sweep:
     trial = _groups(scale, fractions=(0.8, 0.2), shifts=(2.0, -2.0))
-    spreads = by_scale(scale, (0.1, 1.0, 5.0), (0.1, 0.3, 0.6, 1.0, 2.0, 3.0, 5.0), tuple(np.geomspace(0.1, 5, 12)))
+    spreads = by_scale(
+        scale, (0.1, 1.0, 5.0), (0.1, 0.3, 0.6, 1.0, 2.0, 3.0, 5.0), tuple(np.geomspace(0.1, 5, 12))
+    )
     return Sweep(trial, (_moved("spread", "spreads", 1, spreads),), _seeds(scale, 3, 12, 20))
 
 
@@ -224,7 +228,7 @@ def easy(samples: int) -> Population:
 
 
 def _tensor_easy(scale: Scale) -> Sweep:
-    steps = by_scale(scale, 300, 600, 1000)
+    steps = by_scale(scale, 400, 600, 1000)
     samples = by_scale(scale, 40_000, 200_000, 400_000)
     trial = Initialised(training=Descents(population=easy(samples), descent=_descent(steps, 40)))
     return Sweep(trial, (axis("begin", ("tensor", "local")),), _seeds(scale, 2, 6, 20))
@@ -272,7 +276,11 @@ def varied_value(trial: Exact) -> float:
     population = trial.population
     if trial.column.startswith("covariance"):
         return population.spreads[1] ** 2
-    return abs(population.shifts[1]) * sqrt(population.dim) if trial.column == "mean" else population.fractions[1]
+    return (
+        abs(population.shifts[1]) * sqrt(population.dim)
+        if trial.column == "mean"
+        else population.fractions[1]
+    )
 
 
 def _with_parameter(results: xr.Dataset) -> xr.Dataset:
@@ -308,14 +316,16 @@ def _noise(scale: Scale) -> Sweep:
     )
     levels = by_scale(scale, (0.1, 0.4), (0.05, 0.1, 0.2, 0.4), (0.02, 0.05, 0.1, 0.2, 0.4))
     samples = by_scale(scale, (1000,), (1000, 2000, 4000), (1000, 2000, 4000, 8000))
-    return Sweep(
-        trial, (axis("noise", levels), axis("population.samples", samples)), _seeds(scale, 3, 8, 20)
-    )
+    return Sweep(trial, (axis("noise", levels), axis("population.samples", samples)), _seeds(scale, 3, 8, 20))
 
 
 def _grouped(results: xr.Dataset) -> xr.Dataset:
     """Number the groups from 1, as the document does."""
-    return results.assign_coords(group=np.arange(results.sizes["group"]) + 1) if "group" in results.dims else results
+    return (
+        results.assign_coords(group=np.arange(results.sizes["group"]) + 1)
+        if "group" in results.dims
+        else results
+    )
 
 
 LIMITS = (
@@ -329,7 +339,9 @@ RISK = (
 RATE = "Step 1 / lambda_max of the Hessian at the start (the printed step with constant 1 is tens of times smaller)."
 
 
-def _figure(id: str, sweep, picture, reading: str, complete=_grouped, question: Question | None = None) -> Figure:
+def _figure(
+    id: str, sweep, picture, reading: str, complete=_grouped, question: Question | None = None
+) -> Figure:
     return Figure(id, sweep, picture, reading, complete, question)
 
 

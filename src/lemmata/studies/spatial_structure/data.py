@@ -142,6 +142,11 @@ class Structured(eqx.Module):
     def group_count(self) -> int:
         return self.patches // self.group_size
 
+    @property
+    def facts(self) -> tuple[int, int, float]:
+        """`D, C, q`: what most formulas of the theory ask for."""
+        return self.patches, self.group_size, float(self.spurious_rate)
+
     def world(self, key: Key, dtype=jnp.float64) -> World:
         """A partition and a feature."""
         feature = jax.random.normal(jax.random.fold_in(key, 1), (self.dimension,), dtype)
@@ -193,16 +198,6 @@ def three_valued(spin: Array, rate: Array | float) -> Array:
 
 def _each(key: Key, count: int) -> Key:
     return jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(count))
-
-
-def turned(
-    feature: Float[Array, " dimension"], angle: Float[Array, ""] | float, key: Key
-) -> Float[Array, " dimension"]:
-    """A unit vector at this angle (radians) from the feature: the feature of a downstream task."""
-    raw = jax.random.normal(key, feature.shape, feature.dtype)
-    across = raw - (raw @ feature) * feature
-    angle = jnp.asarray(angle, feature.dtype)
-    return jnp.cos(angle) * feature + jnp.sin(angle) * across / jnp.linalg.norm(across)
 
 
 def labeling_function(
@@ -257,6 +252,17 @@ class Gaussian(eqx.Module):
     def group_of(self) -> Int[np.ndarray, " patches"]:
         return square_blocks(self.patches, self.group_size)
 
+    @property
+    def slot_of(self) -> Int[np.ndarray, " patches"]:
+        """The slot of every position in its group: positions of one slot share a filter."""
+        slots = np.empty(self.patches, int)
+        slots[self._slots.ravel()] = np.tile(np.arange(self.group_size), len(self._slots))
+        return slots
+
+    @property
+    def _slots(self) -> Int[np.ndarray, "groups slots"]:
+        return np.argsort(self.group_of, kind="stable").reshape(-1, self.group_size)
+
     def world(self, key: Key, dtype) -> Float[Array, "filters slots dimension"]:
         """Unit-norm filters."""
         slots = 1 if self.one_filter else self.group_size
@@ -264,10 +270,10 @@ class Gaussian(eqx.Module):
         unit = raw / jnp.linalg.norm(raw, axis=-1, keepdims=True)
         return jnp.broadcast_to(unit, (self.filters, self.group_size, self.dimension))
 
-    def draw(self, key: Key, filters: Array, count: int) -> tuple[Array, Array]:
-        """Patches and labels."""
+    def draw(self, key: Key, filters: Array, count: int) -> tuple[Array, Array, Array]:
+        """Patches, labels, and the vote of the filters: the sign of the same sum without the cube."""
         shape = (self.patches, self.dimension)
         patches = jax.vmap(lambda k: jax.random.normal(k, shape, filters.dtype))(_each(key, count))
-        slots = np.argsort(self.group_of, kind="stable").reshape(-1, self.group_size)
-        response = jnp.einsum("nlkd,hkd->nhl", patches[:, slots], filters)
-        return patches, jnp.sign(jnp.sum(response**3, axis=(1, 2)))
+        response = jnp.einsum("nlkd,hkd->nhl", patches[:, self._slots], filters)
+        label, vote = (jnp.sign(jnp.sum(response**power, axis=(1, 2))) for power in (3, 1))
+        return patches, label, vote

@@ -10,12 +10,12 @@ from matplotlib.patches import Rectangle
 
 from lemmata.draw import attention
 from lemmata.draw.curves import BAND, BARS, DOTS, law, line, lines, one_run, reference, rows, series, slope
-from lemmata.draw.palette import BLUE, CYCLE, GREEN, GREY, ORANGE, PURPLE, RED
+from lemmata.draw.palette import BLUE, CYCLE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, YELLOW
 from lemmata.draw.style import Drawn, canvas, log_to_zero, panel, picture, shared_key
 from lemmata.results import over_cells, settings, trial_at
 from lemmata.studies.spatial_structure import theory
 from lemmata.studies.spatial_structure.data import grid_of
-from lemmata.studies.spatial_structure.measures import phase_end, phase_gain, second_event
+from lemmata.studies.spatial_structure.measures import phase_end, phase_gain, second_duration
 
 # The paper's figures ---------------------------------------------------------------------------------------------------
 
@@ -53,9 +53,11 @@ def gaussian(results: xr.Dataset) -> Drawn:
     for axes, name in zip(panels, ("test_error", "auc"), strict=False):
         lines(axes, results[f"{name}_curve"], "step", "learner", "{} learner")
         log_to_zero(axes, "x", 1)
+    line(panels[1], results.slot_auc_curve.sel(learner="wide"), "step", GREEN, "wide learner, slots", "--")
+    reference(panels[0], y=float(results.vote_error.median()), label="vote of the filters")
     reference(panels[1], y=0.5, label="chance")
     panel(panels[0], "step", "test error", "test error", ylim=(0, 0.6))
-    panel(panels[1], "step", "AUC", "same-group AUC of the logits", ylim=(0, 1))
+    panel(panels[1], "step", "AUC", "AUC of the logits, same group", ylim=(0, 1))
     one = one_run(results.sel(learner="wide"))
     group_of = _groups(one)
     attention.true_mask(panels[2], group_of)
@@ -109,12 +111,9 @@ def _groups(one: xr.Dataset) -> np.ndarray:
     return np.nan_to_num(one.group_of.values).astype(int)
 
 
-def _sizes(trial: Any) -> tuple[int, int, float]:
-    return trial.data.patches, trial.data.group_size, float(trial.data.spurious_rate)
-
-
 def _facts(results: xr.Dataset) -> tuple[int, int, float]:
-    return _sizes(trial_at(results))
+    trial: Any = trial_at(results)
+    return trial.data.facts
 
 
 def _said(results: xr.Dataset) -> str:
@@ -178,7 +177,7 @@ def without_association(results: xr.Dataset) -> Drawn:
 
 @picture
 def events(results: xr.Dataset) -> Drawn:
-    """Population descent: errors, logits, alignment and drives, with the end of the first event."""
+    """Population descent: errors, logits, alignment and drives over the logarithm of time, with the ends of the events."""
     names = list(results.diagonal.values) if "diagonal" in results.dims else [None]
     figure, panels = canvas(4, len(names), width=3.4, height=3.2, squeeze=False)
     drawn = {
@@ -187,18 +186,63 @@ def events(results: xr.Dataset) -> Drawn:
         "alignment": {"alignment": (GREEN, r"$\alpha$")},
         "pull on α": {"signal_drive": (BLUE, "signal set"), "noise_drive": (RED, "rest of the image")},
     }
+    ends = {"event1": ("$T_0$", ":"), "event2": ("$T_1$", "--"), "event3": ("$T_2$", "-.")}
     for row, name in zip(panels, names, strict=True):
         one = results if name is None else results.sel(diagonal=name)
-        first = float(one.event1.where(one.event1 > 0).median())
+        times = {event: float(one[event].where(one[event] > 0).median()) for event in ends}
         _linear_models(row[0], one)
         for axes, (title, curves) in zip(row, drawn.items(), strict=True):
             for curve, (colour, label) in curves.items():
                 line(axes, one[f"{curve}_curve"], "step", colour, label)
-            if first > 0:
-                reference(axes, x=first, label="end of the first event")
+            for event, (label, style) in ends.items():
+                if times[event] > 0:
+                    reference(axes, x=times[event], label=label, style=style)
+            log_to_zero(axes, "x", 1)
             beta = "" if name is None else rf", $\beta$ = {name:g}"
             panel(axes, "step", title.split(" and")[0], title + beta)
-    return figure, f"Population descent as three numbers, {_said(results)}. {BAND}"
+    return figure, f"Population descent as three numbers, {_said(results)}; median ends of the events. {BAND}"
+
+
+@picture
+def patches(results: xr.Dataset) -> Drawn:
+    """The second event against the number of patches: how long it lasts, and what it takes."""
+    figure, panels = canvas(3, width=4.2)
+
+    def derived(trial: Any) -> float:
+        return theory.event2_duration(
+            *trial.data.facts, trial.network.degree, float(trial.network.diagonal), 1.0
+        )
+
+    found = line(panels[0], second_duration(results), "patches", BLUE, "measured", "o")
+    law(
+        panels[0],
+        results.patches,
+        over_cells(results, derived),
+        r"$\alpha$ at its optimum (derived)",
+        GREEN,
+        "-",
+    )
+    law(
+        panels[0],
+        results.patches,
+        np.ones(results.sizes["patches"]),
+        "printed: no D",
+        through=found.middle,
+        at=0,
+    )
+    rate = over_cells(results, lambda t: t.descent.learning_rate * t.descent.attention_rate)
+    found = line(panels[1], results.alignment_power * rate, "patches", BLUE, "measured", "o")
+    slope(panels[1], found, 1, "printed: slope 1", at=-1)
+    mass = 3 * results.patches * results.same_score_curve.where(results.loss_curve >= 0.05).max("step")
+    line(panels[2], mass, "patches", BLUE, "measured", "o")
+    labels = (
+        r"$\eta_A (t_{\gamma = 1} - T_0)$",
+        r"$\eta_A \sum \alpha^p$ until the loss is 0.05",
+        r"largest $D (C-1) \Gamma$ until then",
+    )
+    for axes, label in zip(panels, labels, strict=True):
+        panel(axes, "patches D", label, log="xy", ticks=results.patches)
+    return figure, f"Population descent, q = 16/D, C = 4. {DOTS}"
 
 
 @picture
@@ -207,7 +251,7 @@ def first_event(results: xr.Dataset) -> Drawn:
 
     def corrected(trial: Any) -> float:
         network = trial.network
-        return theory.event1_time(*_sizes(trial), network.degree, network.diagonal, 1.0, trial.alignment)
+        return theory.event1_time(*trial.data.facts, network.degree, network.diagonal, 1.0, trial.alignment)
 
     predicted = over_cells(results, corrected)
     rate = over_cells(results, lambda t: t.descent.learning_rate)
@@ -246,8 +290,9 @@ def frozen(results: xr.Dataset) -> Drawn:
 def linear_phase(results: xr.Dataset) -> Drawn:
     figure, panels = canvas(3, width=4.2)
     D, C, q = _facts(results)
+    results, beta = results.sel(diagonal=[3.0]), 3.0
     largest, nus = results.samples.values[-1], results.linear
-    eta, beta = (settings(results)[path] for path in ("descent.learning_rate", "network.diagonal"))
+    eta = settings(results)["descent.learning_rate"]
     drawn = lines(panels[0], results.alignment_curve.sel(samples=largest), "step", "linear", r"$\nu$ = {:g}")
     for found, nu in zip(drawn, nus.values, strict=False):
         drift = theory.linear_drift(D, C, nu, eta)
@@ -295,7 +340,7 @@ def coupling(results: xr.Dataset) -> Drawn:
 @picture
 def sizes(results: xr.Dataset) -> Drawn:
     figure, panels = canvas(2, width=5.0, sharey=True)
-    rows(panels[0], second_event(results), "variation")
+    rows(panels[0], results.event2, "variation")
     rows(panels[1], results.test_error, "variation")
     panel(panels[0], "end of the second event (steps)", log="x")
     panel(panels[1], "error at the end", log="x")
@@ -305,37 +350,48 @@ def sizes(results: xr.Dataset) -> Drawn:
 # Transfer --------------------------------------------------------------------------------------------------------------
 
 LEARNERS = {
-    "one-step": (BLUE, "association, one step on v"),
+    "one-step": (BLUE, "population attention, one step on v"),
+    "one-step, learned": (SKY, "learned attention, one step on v"),
+    "descent, learned": (GREEN, "learned attention, descent on v"),
     "initial": (RED, "untrained attention, one step on v"),
-    "linear": (PURPLE, "told the feature, linear"),
-    "pair-counting": (ORANGE, "told the feature, groups from pair counts"),
+    "pair-counting": (ORANGE, "told the feature, pair counts"),
+    "label-counting": (YELLOW, "told the feature, pair counts with labels"),
+    "scratch": (PURPLE, "told the feature, network (T) from scratch"),
 }
 
 
 @picture
 def transfer(results: xr.Dataset) -> Drawn:
     """The transfer curve that the paper proves: error over downstream samples, and samples needed over patches."""
-    figure, panels = canvas(2, width=5.4, height=4.4)
+    figure, panels = canvas(3, width=4.8, height=4.4)
     patches, target = results.patches.values, settings(results)["target_error"]
     for learner in results.learner.values.tolist():
         colour, label = LEARNERS[learner]
-        for D, alpha in zip(patches, np.linspace(0.35, 1, len(patches)), strict=True):
-            one = _over_sizes(results.sel(learner=learner, patches=D))
-            said = label if patches[-1] == D else None
-            line(panels[0], one, "size", colour, said, "o-", spread="none", alpha=alpha, markersize=3)
-        needed = results.needed.sel(learner=learner)
+        one = results.sel(learner=learner)
+        reached = one.status.notnull().any("seed").values
+        for D, alpha in zip(patches[reached], np.linspace(0.35, 1, len(patches))[reached], strict=True):
+            curve = _over_sizes(one.sel(patches=D))
+            line(panels[0], curve, "size", colour, None, "o-", spread="none", alpha=alpha, markersize=3)
+        needed = one.needed.isel(patches=reached)
         if np.isinf(needed).any():
-            most = float(results.largest.sel(learner=learner).max())
-            panels[1].plot([], [], "x", color=colour, label=f"{label}: never (more than {most:g})")
+            panels[1].plot([], [], "x", color=colour, label=f"{label}: not with {float(one.largest.max()):g}")
             continue
-        found = line(panels[1], needed, "patches", colour, label, "o-")
-        if learner == "one-step":
-            law(panels[1], found.x, np.log(found.x), "log D", style=":", through=found.middle, at=0)
+        line(panels[1], needed, "patches", colour, label, "o-")
+        if learner.endswith("counting") or learner == "scratch":
+            line(panels[2], needed * 4 / needed.patches, "patches", colour, label, "o-")
+    spurious, coupons = (
+        [theory.sign_samples(4, 16 * (1 - 4 / D), target) for D in patches],
+        np.array([theory.coupon_samples(int(D), 4, 16 / D, target) for D in patches]),
+    )
+    law(panels[1], patches, spurious, "sign of one scalar", style=":")
+    law(panels[1], patches, coupons, "coupon collecting")
+    law(panels[2], patches, coupons * 4 / patches, "coupon collecting")
     reference(panels[0], y=target, label=f"error {target:g}")
     title = f"stronger: more patches ({patches[0]} to {patches[-1]})"
     panel(panels[0], "downstream samples", "test error", title, "xy")
     panel(panels[1], "patches D", f"samples for error {target:g}", log="xy", ticks=patches)
-    return figure, f"C = 4, q = 16/D, $d = D^2$, orthogonal new feature. {DOTS}"
+    panel(panels[2], "patches D", f"samples a group for error {target:g}", log="x", ticks=patches)
+    return figure, f"C = 4, q = 16/D, $d = D^2$ (d = D where attention was learned from a sample). {DOTS}"
 
 
 def _over_sizes(results: xr.Dataset) -> xr.DataArray:

@@ -1,6 +1,6 @@
-"""The theory of the study: `rho` (Definition C.2.2), `bounds` (Theorem 2, its lemmas, Table 4.1), `population` (risks and
-Fisher information by quadrature, sharp asymptotics). Here: conditions of the theorem at a trial, and what `predict` says.
-"""
+"""The theory of the study: `rho` (Definition C.2.2), `bounds` (Theorem 2, its lemmas, Table 4.1), `population`
+(risks and Fisher information by quadrature, sharp asymptotics). Here: conditions of the theorem at a trial, and what
+`predict` says."""
 
 import numpy as np
 
@@ -32,8 +32,8 @@ def setting_of(trial, seed: int = 0) -> Setting:
 
 
 def conditions(trial) -> list[Condition]:
-    """Theorem 2's conditions at a trial, hidden constants 1, with the teacher of seed 0: enough samples (4.7) as (C.92) has
-    them, for convexity (C.82) and for the initialisation (C.86); tau of order one."""
+    """Theorem 2's conditions at a trial, hidden constants 1, with the teacher of seed 0: enough samples (4.7) as
+    (C.92) has them, for convexity (C.82) and for the initialisation (C.86); tau of order one."""
     s, n = setting_of(trial), trial.population.samples
     return [
         Condition("n >= n_sc (4.7, C.92)", None, n / bounds.sample_complexity(s)),
@@ -53,8 +53,8 @@ def fixed_mixture(trial) -> list[Condition]:
 
 
 def predict(trial) -> tuple[list[Condition], list[Prediction]]:
-    """The practitioner's answer for a mixture: does more of the smallest group help the average, that group, the speed; by
-    how much; how many samples."""
+    """The practitioner's answer for a mixture: does more of the smallest group help the average, that group, the
+    speed; by how much; how many samples."""
     s, n = setting_of(trial), trial.population.samples
     found = population.fisher_information(s.mixture, s.teacher)
     weights = np.asarray(s.mixture.weights)
@@ -121,7 +121,8 @@ def weight_samples(s: Setting, found: population.Information, relative: float) -
 
 
 def table_says(s: Setting, group: int) -> str:
-    """The direction that columns 5 and 6 of Table 4.1 give for a group, if it has the smallest or the largest covariance."""
+    """The direction that columns 5 and 6 of Table 4.1 give for a group, if it has the smallest or the largest
+    covariance."""
     sizes = s.max_std
     if np.ptp(sizes) < 1e-12:
         return "nothing: all covariances have the same norm"

@@ -1,4 +1,5 @@
-"""Theorem 2 and its lemmas as functions of the mixture and the teacher, hidden constants set to 1; Table 4.1 regenerated.
+"""Theorem 2 and its lemmas as functions of the mixture and the teacher, hidden constants set to 1; Table 4.1
+regenerated.
 
     s_l = |Sigma_l^-1|^-1/2,  tau = sigma_max / sigma_min,  kappa = delta_1 / delta_K,  eta_W = prod_i delta_i / delta_K,
     rho_l = rho(W*^T mu_l / (delta_K s_l), delta_K s_l),  M_p = sum_l lambda_l (|mu_l| + |Sigma_l^1/2|)^p
@@ -12,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from lemmata.studies.group_imbalance import claims
 from lemmata.studies.group_imbalance.data import Mixture
 from lemmata.studies.group_imbalance.theory.rho_function import rho
 
@@ -20,34 +22,12 @@ Row = Literal["samples", "rate", "error", "average", "group"]
 ROWS: tuple[Row, ...] = ("samples", "rate", "error", "average", "group")
 
 TABLE: dict[tuple[str, str], float | str] = {
-    ("samples", "covariance-small"): -3.0,
-    ("samples", "covariance-large"): 3.0,
-    ("samples", "mean"): 12.0,
-    ("samples", "fraction-smallest"): "falls",
-    ("samples", "fraction-largest"): "rises",
-    ("rate", "covariance-small"): 3.0,
-    ("rate", "covariance-large"): -1.0,
-    ("rate", "mean"): -2.0,
-    ("rate", "fraction-smallest"): "rises",
-    ("rate", "fraction-largest"): "falls",
-    ("error", "covariance-small"): "falls",
-    ("error", "covariance-large"): 0.5,
-    ("error", "mean"): 1.0,
-    ("error", "fraction-smallest"): "falls",
-    ("error", "fraction-largest"): "rises",
-    ("average", "covariance-small"): "falls",
-    ("average", "covariance-large"): 1.0,
-    ("average", "mean"): 2.0,
-    ("average", "fraction-smallest"): "falls",
-    ("average", "fraction-largest"): "rises",
-    ("group", "covariance-small"): "falls",
-    ("group", "covariance-large"): 1.0,
-    ("group", "mean"): 2.0,
-    ("group", "fraction-smallest"): "falls",
-    ("group", "fraction-largest"): "rises",
+    (row, column): entry
+    for row, (_, entries) in claims.ROWS.items()
+    for column, entry in zip(claims.COLUMNS, entries, strict=True)
 }
-"""Table 4.1: the exponent of |Sigma_l| or |mu_l| (large means: |mu_l| >= 1), or the direction as the parameter grows, of n_sc,
-1 - v, |W_n - W* P|, f and f_l."""
+"""Table 4.1: the exponent of |Sigma_l| or |mu_l| (large means: |mu_l| >= 1), or the direction as the parameter
+grows, of n_sc, 1 - v, |W_n - W* P|, f and f_l."""
 
 
 @dataclass(frozen=True)
@@ -158,9 +138,12 @@ def in_convex_ball(s: Setting, weights: np.ndarray, slack: float = 0.1) -> bool:
 
 
 def sample_complexity_factor(s: Setting) -> float:
-    """B = (sigma_max delta_1)^2 tau^12 (sum_l lambda_l s_l^2 rho_l / (eta_W sigma_max^2))^-2 D_12 (C.93), without tau^K kappa^2."""
+    """B = (sigma_max delta_1)^2 tau^12 (sum_l lambda_l s_l^2 rho_l / (eta_W sigma_max^2))^-2 D_12 (C.93), without
+    tau^K kappa^2."""
     inner = s.strength / (s.weight_volume_ratio * s.sigma_max**2)
-    return (s.sigma_max * s.singular_values[0]) ** 2 * s.covariance_condition**12 / inner**2 * d_moment(s, 12)
+    return float(
+        (s.sigma_max * s.singular_values[0]) ** 2 * s.covariance_condition**12 / inner**2 * d_moment(s, 12)
+    )
 
 
 def sample_complexity_factor_full(s: Setting) -> float:
@@ -172,14 +155,14 @@ def sample_complexity(s: Setting, slack: float = 0.1) -> float:
     """n_sc = eps_0^-2 kappa^12 K^14 (sigma_max delta_1)^2 tau^12 Gamma^-2 D_12 d log^2 d (C.92), C_0 = 1."""
     powers = s.weight_condition**12 * s.neurons**14 * s.covariance_condition**12
     scale = (s.sigma_max * s.singular_values[0]) ** 2 * d_moment(s, 12) / gamma_fn(s) ** 2
-    return slack**-2 * powers * scale * s.dim * _log2(s.dim)
+    return float(slack**-2 * powers * scale * s.dim * _log2(s.dim))
 
 
 def sample_complexity_early(s: Setting, slack: float = 0.1) -> float:
     """(C.89), before it is simplified: with (M_4 M_8)^1/2 D_6 in place of sigma_max^6 D_12."""
     powers = s.weight_condition**12 * s.neurons**14 * s.covariance_condition**12
     scale = sqrt(m_moment(s, 4) * m_moment(s, 8)) * s.singular_values[0] ** 2 * d_moment(s, 6)
-    return slack**-2 * powers * scale / g_fn(s) ** 2 * s.dim * _log2(s.dim)
+    return float(slack**-2 * powers * scale / g_fn(s) ** 2 * s.dim * _log2(s.dim))
 
 
 def convexity_samples(s: Setting, slack: float = 0.1) -> float:
@@ -196,7 +179,7 @@ def initialisation_samples(s: Setting) -> float:
 def initialisation_error(s: Setting, samples: int) -> float:
     """(C.87): kappa^6 K^3 tau^6 sqrt(D_6 d log n / n) |W*|."""
     powers = s.weight_condition**6 * s.neurons**3 * s.covariance_condition**6
-    return powers * sqrt(d_moment(s, 6) * s.dim * log(samples) / samples) * s.singular_values[0]
+    return float(powers * sqrt(d_moment(s, 6) * s.dim * log(samples) / samples) * s.singular_values[0])
 
 
 def _log2(dim: int) -> float:
@@ -241,17 +224,13 @@ def noise_floor_bound(s: Setting, step: float, bound: float, factor: float, samp
 def weight_error_bound(s: Setting, samples: int, noise: float = 0.0) -> float:
     """(C.84): K^5/2 sqrt(M_2) (1 + xi) / G sqrt(d log n / n), constant 1."""
     return (
-        s.neurons**2.5
-        * sqrt(m_moment(s, 2))
-        * (1 + noise)
-        / g_fn(s)
-        * sqrt(s.dim * log(samples) / samples)
+        s.neurons**2.5 * sqrt(m_moment(s, 2)) * (1 + noise) / g_fn(s) * sqrt(s.dim * log(samples) / samples)
     )
 
 
 def curvature_bounds(s: Setting) -> tuple[float, float]:
-    """4 G / K^2 and M_2 / (4K): Lemma C.4.4 at W*, with its C_4 made explicit. The lower one is violated where the means have
-    two or more coordinates (see `rho_exact`)."""
+    """4 G / K^2 and M_2 / (4K): Lemma C.4.4 at W*, with its C_4 made explicit. The lower one is violated where the
+    means have two or more coordinates (see `rho_exact`)."""
     return 4 * g_fn(s) / s.neurons**2, m_moment(s, 2) / (4 * s.neurons)
 
 
@@ -272,7 +251,7 @@ def gradient_deviation(s: Setting, samples: int, noise: float = 0.0) -> float:
 
 def moment_errors(s: Setting, samples: int) -> dict[str, float]:
     """Lemmas C.6.1 to C.6.3 with constants 1: the errors of Q_1, Q_2 (or Q_3(I, I, a)) and R_3."""
-    top, tau = s.singular_values[0] ** 2, s.covariance_condition
+    top, tau = float(s.singular_values[0]) ** 2, s.covariance_condition
     shrink = sqrt(log(samples) / samples)
     return {
         "first": tau**2 * sqrt(d_moment(s, 2) * s.dim) * shrink,
@@ -285,8 +264,8 @@ def moment_errors(s: Setting, samples: int) -> dict[str, float]:
 
 
 def table_quantities(s: Setting, group: int) -> dict[str, float]:
-    """The rows of Table 4.1 from the closed forms, without the polynomials that the proof sets aside: n_sc (C.100), 1 - v,
-    E_w, E and the group's E_l."""
+    """The rows of Table 4.1 from the closed forms, without the polynomials that the proof sets aside: n_sc (C.100),
+    1 - v, E_w, E and the group's E_l."""
     return {
         "samples": sqrt(m_moment(s, 4) * m_moment(s, 8)) * d_moment(s, 6) / s.strength**2,
         "rate": s.strength / m_moment(s, 2),
@@ -297,8 +276,8 @@ def table_quantities(s: Setting, group: int) -> dict[str, float]:
 
 
 def varied(mixed: Mixture, group: int, column: Column, value: float) -> Mixture:
-    """The mixture with one parameter of one group moved: |Sigma_l|, |mu_l| or lambda_l set to `value`; the other fractions keep
-    their proportions."""
+    """The mixture with one parameter of one group moved: |Sigma_l|, |mu_l| or lambda_l set to `value`; the other
+    fractions keep their proportions."""
     weights, means, covariances = (np.array(part, float) for part in mixed)
     if column.startswith("covariance"):
         covariances[group] *= value / np.linalg.eigvalsh(covariances[group])[-1]
@@ -315,7 +294,8 @@ def varied(mixed: Mixture, group: int, column: Column, value: float) -> Mixture:
 def table_4_1(
     mixed: Mixture, teacher: np.ndarray, group: int, column: Column, grid: np.ndarray
 ) -> dict[str, dict[str, object]]:
-    """A column of Table 4.1 from the closed forms: values on the grid, local exponent and direction, beside the table's entry."""
+    """A column of Table 4.1 from the closed forms: values on the grid, local exponent and direction, beside the
+    table's entry."""
     rows: dict[str, list[float]] = {row: [] for row in ROWS}
     for value in grid:
         for row, number in table_quantities(

@@ -1,13 +1,13 @@
-"""The rho function of Definition C.2.2: its values by quadrature, its limits, its monotone envelopes, and what Lemma C.4.1
-needs in its place.
+"""The rho function of Definition C.2.2: its values by quadrature, its limits, its monotone envelopes, and what Lemma
+C.4.1 needs in its place.
 
 For z ~ N(u, 1): alpha_q = E[phi'(sigma z) z^q], beta_q = E[phi'(sigma z)^2 z^q],
 
     rho(u, sigma) = min( min_{i != j} (u_j^2 + 1) V(u_i),  min_i B(u_i) ),
     V = beta_0 - alpha_0^2,   B = beta_2 - alpha_2^2 / (u^2 + 1)                                        (C.6)
 
-All expectations are by the trapezoidal rule, which converges geometrically for these functions: their nearest poles lie at
-the distance pi / sigma from the real line.
+All expectations are by the trapezoidal rule, which converges geometrically for these functions: their nearest poles
+lie at the distance pi / sigma from the real line.
 """
 
 from math import exp, pi, sqrt
@@ -15,29 +15,41 @@ from math import exp, pi, sqrt
 import numpy as np
 from scipy.special import expit
 
+Number = np.ndarray | np.floating | float
 REACH = 11.0  # standard deviations at which a Gaussian is below rounding
 
 
-def slope(t: np.ndarray) -> np.ndarray:
+def slope(t: Number) -> Number:
     """phi'(t) = phi(t) phi(-t)."""
     return expit(t) * expit(-t)
 
 
-def bend(t: np.ndarray) -> np.ndarray:
+def bend(t: Number) -> Number:
     """phi''(t)."""
     return slope(t) * (expit(-t) - expit(t))
 
 
 def line(mean: float, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of N(mean, 1) for analytic functions of `scale` z with poles at distance pi, decaying like e^-2t or
-    not at all."""
-    step = min(0.45, 0.45 / scale)
-    centre = abs(mean)
-    low = min(centre, max(centre - 2 * scale, 0.0)) - REACH
-    count = int(np.ceil((centre + REACH - low) / step))
-    nodes = low + (centre + REACH - low) * np.arange(count + 1) / count
+    """Nodes and weights of N(mean, 1) for analytic functions of `scale` z with poles at distance pi that decay as e^-|t|,
+    and for constants where `scale` is at most 30.
+
+    Beyond, such functions live within 60 / scale of 0 (unless the mean is as large, when all of it underflows).
+    """
+    step, centre = 0.35 * min(1.0, 1 / scale), abs(mean)
+    low, high = min(centre, max(centre - 2 * scale, 0.0)) - REACH, centre + REACH
+    if _narrow(mean, scale):
+        low, high = -60 / scale, 60 / scale
+    elif scale > 150:
+        return np.zeros(1), np.zeros(1)
+    count = int(np.ceil((high - low) / step))
+    nodes = low + (high - low) * np.arange(count + 1) / count
     weights = np.exp(-((nodes - centre) ** 2) / 2)
     return (nodes if mean >= 0 else -nodes), weights * (nodes[1] - nodes[0]) / sqrt(2 * pi)
+
+
+def _narrow(mean: float, scale: float) -> bool:
+    """Whether phi'(scale z) is a narrow peak beside the density."""
+    return bool(scale > 30 and abs(mean) <= scale / 4)
 
 
 def alpha_moment(order: int, mean: float, std: float) -> float:
@@ -54,20 +66,27 @@ def beta_moment(order: int, mean: float, std: float) -> float:
 
 def value_gap(mean: float, std: float) -> float:
     """V = beta_0 - alpha_0^2, as the variance of phi'(sigma z): nothing cancels."""
+    if _narrow(mean, std):
+        return beta_moment(0, mean, std) - alpha_moment(0, mean, std) ** 2
     z, weight = line(mean, std)
     return _variance(z, weight, std)
 
 
 def tilted_gap(mean: float, std: float) -> float:
-    """B = beta_2 - alpha_2^2 / (u^2 + 1), as E[z^2] times the variance of phi'(sigma z) under the density z^2 N(z; u, 1)."""
+    """B = beta_2 - alpha_2^2 / (u^2 + 1), as E[z^2] times the variance of phi'(sigma z) under the density z^2 N(z;
+    u, 1)."""
+    if _narrow(mean, std):
+        return beta_moment(2, mean, std) - alpha_moment(2, mean, std) ** 2 / (mean * mean + 1)
     z, weight = line(mean, std)
     return _variance(z, weight * z**2, std)
 
 
 def _variance(z: np.ndarray, weight: np.ndarray, std: float) -> float:
-    """The total weight times the variance of phi'(sigma z). Where phi' is near 1/4 the small tanh^2(sigma z / 2) / 4 = 1/4 -
-    phi' is taken instead."""
+    """The total weight times the variance of phi'(sigma z). Where phi' is near 1/4 the small tanh^2(sigma z / 2) / 4
+    = 1/4 - phi' is taken instead."""
     near, far = np.tanh(std * z / 2) ** 2 / 4, slope(std * z)
+    if not weight.any():
+        return 0.0
     g = near if weight @ near < weight @ far else far
     mean = weight @ g / weight.sum()
     return float(weight @ (g - mean) ** 2)
@@ -90,8 +109,8 @@ def rho(mean: np.ndarray, std: float) -> float:
 
 
 def rho_exact(mean: np.ndarray, std: float, extra: bool = False) -> float:
-    """The largest number that makes Lemma C.4.1 true: the smallest eigenvalue of E[x_a x_b phi'(sigma x_i) phi'(sigma x_j)]
-    under N(mu, I) (the symmetrised mixture gives the same, Property 5).
+    """The largest number that makes Lemma C.4.1 true: the smallest eigenvalue of E[x_a x_b phi'(sigma x_i)
+    phi'(sigma x_j)] under N(mu, I) (the symmetrised mixture gives the same, Property 5).
 
     Coordinates are independent, so every entry is a product of one-dimensional moments. With `extra` there is a further
     coordinate of mean 0 which no neuron looks at.
@@ -125,7 +144,8 @@ def small_std(mean: float, std: float) -> tuple[float, float]:
 
 
 def large_std(mean: float, std: float) -> tuple[float, float]:
-    """V and B as sigma -> infinity (Property 4.2, sharp): N(0; u, 1)/(6 sigma) and N(0; u, 1)(pi^2/18 - 1/3)/sigma^3."""
+    """V and B as sigma -> infinity (Property 4.2, sharp): N(0; u, 1)/(6 sigma) and N(0; u, 1)(pi^2/18 -
+    1/3)/sigma^3."""
     density = exp(-mean * mean / 2) / sqrt(2 * pi)
     return density / (6 * std), density * (pi**2 / 18 - 1 / 3) / std**3
 
@@ -136,8 +156,8 @@ def far_mean(mean: float, std: float) -> float:
 
 
 def concentrated_limit(mean: np.ndarray) -> float:
-    """C_s(u): the limit of rho(u / sigma, sigma) as sigma -> 0 (Property 3.3): min_ij u_j^2 phi''(u_i)^2, mended; 0 if some
-    u_i is 0.
+    """C_s(u): the limit of rho(u / sigma, sigma) as sigma -> 0 (Property 3.3): min_ij u_j^2 phi''(u_i)^2, mended; 0
+    if some u_i is 0.
 
     >>> round(concentrated_limit(np.array([1.0])), 6)
     0.008255
@@ -150,7 +170,8 @@ def concentrated_limit(mean: np.ndarray) -> float:
 
 
 def rho_envelope_mean(mean: np.ndarray, std: float, scales: np.ndarray) -> np.ndarray:
-    """L_m (C.24) along a growing mean: the running minimum of rho(t u, sigma) over the increasing `scales` t, from 0 on."""
+    """L_m (C.24) along a growing mean: the running minimum of rho(t u, sigma) over the increasing `scales` t, from 0
+    on."""
     values = [rho(t * np.asarray(mean), std) for t in (0.0, *scales)]
     return np.minimum.accumulate(values)[1:]
 
@@ -158,8 +179,8 @@ def rho_envelope_mean(mean: np.ndarray, std: float, scales: np.ndarray) -> np.nd
 def rho_envelope_std(mean: np.ndarray, stds: np.ndarray, turn: float) -> np.ndarray:
     """L_s (C.29-C.31) along growing standard deviations, of rho(m / sigma, sigma) at a fixed projected mean m.
 
-    Above `turn` (zeta_s) it is the running minimum from there on. Below, C_s sigma^2 / (2 zeta_s), or sigma times the minimum
-    over [sigma, zeta_s] where some m_i is 0.
+    Above `turn` (zeta_s) it is the running minimum from there on. Below, C_s sigma^2 / (2 zeta_s), or sigma times
+    the minimum over [sigma, zeta_s] where some m_i is 0.
     """
     stds, mean = np.asarray(stds, float), np.asarray(mean, float)
     values = np.array([rho(mean / s, s) for s in stds])

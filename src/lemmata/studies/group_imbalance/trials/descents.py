@@ -1,4 +1,5 @@
-"""Algorithm 1: gradient descent with a constant step on the empirical risk, looked at from the critical point it goes to."""
+"""Algorithm 1: gradient descent with a constant step on the empirical risk, looked at from the critical point it
+goes to."""
 
 from typing import ClassVar, Literal, NamedTuple
 
@@ -23,12 +24,14 @@ from lemmata.trial import Key, Precision, Tracks, fixed
 
 
 class Sight(NamedTuple):
-    """What a descent is looked at from: the world, the critical point W_n near W* (Newton), the spectrum of the Hessian
+    """What a descent is looked at from: the world, the critical point W_n near W* (Newton) and whether there is one (where
+    the samples are too few, the risk may fall for ever in some direction), the spectrum of the Hessian
     there and of the Fisher information at W* (on the same inputs), the step size, noise drawn once, and fresh inputs of
     every group."""
 
     world: World
     critical: Float[Array, "dim neurons"]
+    found: Bool[Array, ""]
     spectrum: Float[Array, " size"]
     fisher: Float[Array, " size"]
     step: Float[Array, ""]
@@ -39,10 +42,10 @@ class Sight(NamedTuple):
 class Descents(Learner):
     """Gradient descent W <- W - eta0 (grad f_n(W) + mean of the nu_i), full batch, noise nu_i uniform on +-`noise`.
 
-    `step_rule`: `curvature` is 1 / lambda_max of the Hessian at the start; `explicit` 4K / lambda_max of the inputs' second
-    moments; `theory` 1 / M_2; each times `descent.learning_rate`. `start`: `local` is W* + E with |E|_F = `radius` (on the
-    sphere), `far` has entries N(0, `far_std`^2). The run ends when it is within `arrive` of W_n, or at the last step.
-    """
+    `step_rule`: `curvature` is 1 / lambda_max of the Hessian at the start; `explicit` 4K / lambda_max of the inputs'
+    second moments; `theory` 1 / M_2; each times `descent.learning_rate`. `start`: `local` is W* + E with |E|_F =
+    `radius` (on the sphere), `far` has entries N(0, `far_std`^2). The run ends when it is within `arrive` of W_n, or
+    at the last step."""
 
     name: ClassVar = "group-imbalance/descent"
     lockstep: ClassVar = False
@@ -101,10 +104,13 @@ class Descents(Learner):
         far = self.far_std * jax.random.normal(start_key, world.teacher.shape)
         start = near if self.start_at == "local" else far
         found = critical_point(near[None], data.inputs, data.labels, 1e-12)
+        spectrum = jnp.linalg.eigvalsh(found.here.hessian[0])
+        flat = jnp.linalg.norm(found.here.gradient[0]) <= 1e-9
         sight = Sight(
             world,
             found.weights[0],
-            jnp.linalg.eigvalsh(found.here.hessian[0]),
+            flat & (spectrum[0] > 1e-8 * spectrum[-1]),
+            spectrum,
             jnp.linalg.eigvalsh(fisher(world.teacher, data.inputs)),
             self._step(start, data.inputs, data.labels, world),
             self._noise(noise_key),
@@ -115,9 +121,7 @@ class Descents(Learner):
     def objective(self, params: Array, batch: tuple[Array, Array], world: Sight, key: Key) -> Array:
         return jnp.mean(loss_of(params, *batch))
 
-    def slope(
-        self, params: Array, batch: tuple[Array, Array], world: Sight, key: Key
-    ) -> tuple[Array, Array]:
+    def slope(self, params: Array, batch: tuple[Array, Array], world: Sight, key: Key) -> tuple[Array, Array]:
         """The risk, and its gradient in units of the step size."""
         loss, gradient = value_and_gradient(params, *batch)
         if self.noisy == "per-step":
@@ -152,6 +156,7 @@ class Descents(Learner):
 
         return {
             "distance": self._distance(state),
+            "critical_found": sight.found,
             "final_loss": state.fit.loss,
             "critical_loss": jnp.mean(loss_of(sight.critical, *state.data)),
             "contraction": ahead / self._distance(state),
@@ -206,7 +211,7 @@ def fisher(teacher: Array, inputs: Array) -> Float[Array, "size size"]:
     return curvature(teacher[None], inputs, predict_proba(teacher, inputs)).hessian[0]
 
 
-def around(key: Key, shape: tuple[int, int], radius: float | Array) -> Array:
+def around(key: Key, shape: tuple[int, ...], radius: float | Array) -> Array:
     """A random matrix of Frobenius norm `radius`, its direction uniform."""
     drawn = jax.random.normal(key, shape)
     return radius * drawn / jnp.linalg.norm(drawn)

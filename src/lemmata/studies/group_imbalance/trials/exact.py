@@ -8,7 +8,7 @@ import numpy as np
 
 from lemmata.errors import require
 from lemmata.studies.group_imbalance.data import Population, Samples, World, scores
-from lemmata.studies.group_imbalance.network import align_columns, curvature
+from lemmata.studies.group_imbalance.network import Curvature, align_columns, curvature
 from lemmata.studies.group_imbalance.theory import bounds, population
 from lemmata.studies.group_imbalance.theory.bounds import ROWS, Setting
 from lemmata.studies.group_imbalance.theory.rho_function import rho, rho_exact
@@ -18,8 +18,8 @@ from lemmata.trial import Computed, Key, fixed
 
 class Exact(Computed):
     """What theory says about a mixture and a teacher drawn at random: the rows of Table 4.1 for `group` from the closed
-    forms, and (`what=both`) the sharp constants from the Fisher information, with both sides of Lemma C.4.4. `column` is
-    the column of the table that the mixture belongs to."""
+    forms, and (`what=both`) the sharp constants from the Fisher information, with both sides of Lemma C.4.4.
+    `column` is the column of the table that the mixture belongs to."""
 
     name: ClassVar = "group-imbalance/exact"
     paired: ClassVar = (
@@ -34,14 +34,16 @@ class Exact(Computed):
 
     population: Population = Population()
     group: int = fixed(default=1)
-    column: Literal["", "covariance-small", "covariance-large", "mean", "fraction-smallest", "fraction-largest"] = fixed(
-        default=""
-    )
+    column: Literal[
+        "", "covariance-small", "covariance-large", "mean", "fraction-smallest", "fraction-largest"
+    ] = fixed(default="")
     what: Literal["closed", "both"] = fixed(default="closed")
 
     def __check_init__(self):
         groups = len(self.population.fractions)
-        require(0 <= self.group < groups, f"there is no group {self.group}: the mixture has {groups}, from 0 on.")
+        require(
+            0 <= self.group < groups, f"there is no group {self.group}: the mixture has {groups}, from 0 on."
+        )
 
     def world(self, key: Key) -> World:
         return self.population.world(jax.random.split(key, 3)[0])
@@ -97,9 +99,19 @@ class Lemma(Computed):
         }
 
 
+@jax.jit
+def _seen(drawn_from: Population, key: Key) -> tuple[World, Samples, Curvature]:
+    """A world, samples of it, and the empirical risk's derivatives at W*."""
+    world_key, data_key, _ = jax.random.split(key, 3)
+    world = drawn_from.world(world_key)
+    data = drawn_from.draw(data_key, world)
+    return world, data, curvature(world.teacher[None], data.inputs, data.labels)
+
+
 class Deviations(Computed):
-    """How far samples are from the population, at W*: the Hessian (Lemma C.4.5), the gradient with noise of level `noise` (C.5.1),
-    the moments Q_1, Q_2, R_3 (C.6.1 to C.6.3), the subspace (C.6.4), and the initialisation (C.3.3) with both magnitudes."""
+    """How far samples are from the population, at W*: the Hessian (Lemma C.4.5), the gradient with noise of level
+    `noise` (C.5.1), the moments Q_1, Q_2, R_3 (C.6.1 to C.6.3), the subspace (C.6.4), and the initialisation (C.3.3)
+    with both magnitudes."""
 
     name: ClassVar = "group-imbalance/deviations"
 
@@ -113,8 +125,7 @@ class Deviations(Computed):
         return self.population.world(jax.random.split(key, 3)[0])
 
     def compute(self, key: Key) -> dict[str, float]:
-        world, data = jax.jit(self._drawn)(key)
-        seen = jax.jit(curvature)(world.teacher[None], data.inputs, data.labels)
+        world, data, seen = _seen(self.population, key)
         world, data = jax.tree.map(np.asarray, (world, data))
         tensor.check_identifiable(world)
         exact = population.fisher_information(world.mixture, world.teacher, fineness=0.5)
@@ -128,10 +139,6 @@ class Deviations(Computed):
             **self._starts(world, data),
         }
 
-    def _drawn(self, key: Key) -> tuple[World, Samples]:
-        world = self.world(key)
-        return world, self.population.draw(jax.random.split(key, 3)[1], world)
-
     def _moments(self, world: World, data: Samples) -> dict[str, float]:
         parts, teacher = scores(world.mixture, data.inputs), world.teacher
         truth = tensor.population_moments(world)
@@ -143,7 +150,9 @@ class Deviations(Computed):
         third = tensor.projected_third_moment(parts, data.labels, basis) - cubes
         found = tensor.leading_subspace(second, teacher.shape[1])
         return {
-            "first_off": float(np.linalg.norm(tensor.first_moment(parts, data.labels) - teacher @ truth.first)),
+            "first_off": float(
+                np.linalg.norm(tensor.first_moment(parts, data.labels) - teacher @ truth.first)
+            ),
             "second_off": float(np.linalg.norm(second - right, 2)),
             "third_off": float(np.linalg.norm(third.reshape(len(third), -1), 2)),
             "subspace_off": float(np.linalg.norm(found @ found.T - basis @ basis.T, 2)),

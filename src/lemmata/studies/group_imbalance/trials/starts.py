@@ -1,4 +1,5 @@
-"""Where descent ends from many starts around W*: the experiment behind the maps of sample complexity (Figures 4.2, 4.3)."""
+"""Where descent ends from many starts around W*: the experiment behind the maps of sample complexity (Figures 4.2,
+4.3)."""
 
 from typing import ClassVar, Literal, NamedTuple
 
@@ -30,9 +31,9 @@ class State(NamedTuple):
 class Starts(Descending):
     """`starts` random points at distance `radius` of W*, each followed to its critical point on the same samples.
 
-    `solver=newton` goes there by Newton steps; `descent` by gradient descent with the step 1 / lambda_max of the Hessian at the
-    first start, as Algorithm 1 does. The spread is V_W = sqrt(mean_m |W^(m) - mean|_F^2), columns aligned to W*.
-    """
+    `solver=newton` goes there by Newton steps; `descent` by gradient descent with the step 1 / lambda_max of the
+    Hessian at the first start, as Algorithm 1 does. The spread is V_W = sqrt(mean_m |W^(m) - mean|_F^2), columns
+    aligned to W*."""
 
     name: ClassVar = "group-imbalance/starts"
     lockstep: ClassVar = False
@@ -103,7 +104,9 @@ class Starts(Descending):
         }
 
 
-def gradients(weights: Float[Array, "starts dim neurons"], inputs: Array, labels: Array) -> tuple[Array, Array]:
+def gradients(
+    weights: Float[Array, "starts dim neurons"], inputs: Array, labels: Array
+) -> tuple[Array, Array]:
     """The risk and its gradient at several weights: two products of matrices for all of them."""
     starts, dim, neurons = weights.shape
     flat = weights.transpose(1, 0, 2).reshape(dim, starts * neurons)

@@ -1,8 +1,8 @@
 """Subroutine 1: initialisation from the moments of score functions, in NumPy; and the trial that descends from there.
 
-Moments Q_j = E[y S_j(x)] = (1/K) sum_i E[phi^(j)(w*_i . x)] w*_i^(x j) (Stein). Labels enter centred: E[S_j] = 0, so this changes
-nothing but the variance. No array of size d^3 is ever formed: third moments are taken contracted with a vector or projected
-on K directions.
+Moments Q_j = E[y S_j(x)] = (1/K) sum_i E[phi^(j)(w*_i . x)] w*_i^(x j) (Stein). Labels enter centred: E[S_j] = 0, so
+this changes nothing but the variance. No array of size d^3 is ever formed: third moments are taken contracted with a
+vector or projected on K directions.
 """
 
 from typing import ClassVar, Literal, NamedTuple
@@ -11,11 +11,12 @@ import jax
 import numpy as np
 from scipy.optimize import brentq
 
+from lemmata.descent import Draw
 from lemmata.errors import require
 from lemmata.loop import train
 from lemmata.studies.group_imbalance.data import Mixture, Samples, Scores, World, is_symmetric, scores
 from lemmata.studies.group_imbalance.network import align_columns
-from lemmata.studies.group_imbalance.theory.rho_function import bend, line, slope
+from lemmata.studies.group_imbalance.theory.rho_function import Number, bend, line, slope
 from lemmata.studies.group_imbalance.trials.descents import Descents
 from lemmata.trial import Computed, Key, fixed
 
@@ -66,7 +67,7 @@ def projected_third_moment(parts: Scores, labels: np.ndarray, subspace: np.ndarr
 # Moments of the population ----------------------------------------------------------------------------------------------
 
 
-def third(t: np.ndarray) -> np.ndarray:
+def third(t: Number) -> Number:
     """phi'''(t) = phi' (1 - 6 phi')."""
     return slope(t) * (1 - 6 * slope(t))
 
@@ -82,7 +83,8 @@ def along_line(mixed: Mixture, direction: np.ndarray, function) -> float:
 
 
 class Moments(NamedTuple):
-    """E[phi^(j)(w*_i . x)] / K of every neuron, j = 1, 2, 3: the coefficients of w_i, w_i w_i^T and w_i (x) w_i (x) w_i."""
+    """E[phi^(j)(w*_i . x)] / K of every neuron, j = 1, 2, 3: the coefficients of w_i, w_i w_i^T and w_i (x) w_i (x)
+    w_i."""
 
     first: np.ndarray
     second: np.ndarray
@@ -99,17 +101,17 @@ def population_moments(world: World) -> Moments:
 
 
 def check_identifiable(world: World, along: np.ndarray | None = None) -> None:
-    """Refuse an instance whose moments do not span the teacher: the matrix of line 2 of Subroutine 1 must have rank K, that is,
-    every E[phi''(w_i . x)] (in the symmetric case every E[phi'''(w_i . x)] a . w_i) must differ from 0."""
+    """Refuse an instance whose moments do not span the teacher: the matrix of line 2 of Subroutine 1 must have rank
+    K, that is, every E[phi''(w_i . x)] (in the symmetric case every E[phi'''(w_i . x)] a . w_i) must differ from 0."""
     found = population_moments(world)
     symmetric = is_symmetric(world.mixture)
     used = found.third * (1.0 if along is None else world.teacher.T @ along) if symmetric else found.second
     weak = int(np.argmin(np.abs(used)))
     which = "third" if symmetric else "second"
     require(
-        abs(used[weak]) > 1e-9 * max(np.abs(used).max(), 1e-3),
-        f"this instance cannot be initialised from its moments: the {which} moment has deficient rank, for neuron {weak + 1} "
-        "does not enter it; shift or tilt the groups.",
+        bool(abs(used[weak]) > 1e-9 * max(np.abs(used).max(), 1e-3)),
+        f"this instance cannot be initialised from its moments: the {which} moment has deficient rank, for neuron "
+        f"{weak + 1} does not enter it; shift or tilt the groups.",
     )
 
 
@@ -136,8 +138,8 @@ def tensor_initialisation(
 ) -> Initial:
     """Subroutine 1: subspace from the first third of the samples, directions from the second, magnitudes from the last.
 
-    `magnitude=literal` returns the coefficients of Q_1 as norms, as printed; `inverted` solves (z/K) E[phi'(z v . x)] = coefficient.
-    """
+    `magnitude=literal` returns the coefficients of Q_1 as norms, as printed; `inverted` solves (z/K) E[phi'(z v .
+    x)] = coefficient."""
     inputs, labels = np.asarray(data.inputs), np.asarray(data.labels)
     rng = np.random.default_rng(seed)
     cut = len(labels) // 3
@@ -154,7 +156,9 @@ def tensor_initialisation(
     first = first_moment(scores(mixed, inputs[pieces[2]]), labels[pieces[2]])
     spanned = subspace @ directions
     coefficients = np.linalg.lstsq(spanned, first, rcond=None)[0]
-    flip = np.where(coefficients < 0, -1.0, 1.0)  # E[phi'] > 0 decides the sign, which a cubic form leaves open
+    flip = np.where(
+        coefficients < 0, -1.0, 1.0
+    )  # E[phi'] > 0 decides the sign, which a cubic form leaves open
     directions, coefficients, strengths = directions * flip, coefficients * flip, strengths * flip
     if magnitude == "literal":
         sizes = coefficients
@@ -229,9 +233,7 @@ def inverted_magnitude(
     if not len(crossed):
         return float(grid[np.argmin(np.abs(values))])
     roots = [float(brentq(miss, grid[i], grid[i + 1])) for i in crossed]  # type: ignore[arg-type]
-    return min(
-        roots, key=lambda z: abs(z**3 / neurons * along_line(mixed, z * direction, third) - strength)
-    )
+    return min(roots, key=lambda z: abs(z**3 / neurons * along_line(mixed, z * direction, third) - strength))
 
 
 def fitted_mixture(inputs: np.ndarray, groups: int) -> Mixture:
@@ -243,6 +245,11 @@ def fitted_mixture(inputs: np.ndarray, groups: int) -> Mixture:
 
 
 # The trial --------------------------------------------------------------------------------------------------------------
+
+
+@jax.jit
+def _drawn(training: Descents, key: Key) -> Draw:
+    return training.draw(key)
 
 
 class Initialised(Computed):
@@ -264,7 +271,7 @@ class Initialised(Computed):
         return self.training.world(key)
 
     def compute(self, key: Key) -> dict[str, np.ndarray | float]:
-        drawn = jax.jit(lambda trial, k: trial.draw(k))(self.training, jax.random.split(key)[0])
+        drawn = _drawn(self.training, jax.random.split(key)[0])
         world = jax.tree.map(np.asarray, drawn.world.world)
         data = Samples(*map(np.asarray, drawn.data), groups=np.zeros(0))
         spanned = np.linalg.qr(world.teacher)[0]
@@ -289,6 +296,13 @@ class Initialised(Computed):
             "path_step": np.asarray(self.training.log_steps, float),
             **{
                 name: found[name]
-                for name in ("distance", "contraction", "contraction_exact", "final_loss", "critical_loss")
+                for name in (
+                    "distance",
+                    "critical_found",
+                    "contraction",
+                    "contraction_exact",
+                    "final_loss",
+                    "critical_loss",
+                )
             },
         }

@@ -1,0 +1,69 @@
+"""Tasks for tests of the pool: light, so that a worker is ready at once."""
+
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Numbers to be squared one by one; -1 kills its process, -2 takes for ever, -3 raises."""
+
+    numbers: tuple[int, ...]
+    seconds: float = 0.0
+    at_once: int = 1
+
+    def __len__(self):
+        return len(self.numbers)
+
+    def split(self):
+        middle = len(self) // 2
+        return [
+            replace(self, numbers=part) for part in (self.numbers[:middle], self.numbers[middle:]) if part
+        ]
+
+    def without(self, squares):
+        return replace(self, numbers=tuple(n for n in self.numbers if n not in dict(squares)))
+
+
+def square(batch):
+    for number in batch.numbers:
+        time.sleep(batch.seconds)
+        if number == -1:
+            print("this is the end", file=sys.stderr, flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+        if number == -2:
+            time.sleep(600)
+        if number == -3:
+            raise ValueError("three")
+        yield [(number, number**2)]
+
+
+def who(_):
+    time.sleep(0.05)
+    return os.getpid()
+
+
+def where(_):
+    return {
+        "path": sys.path,
+        "cores": os.sched_getaffinity(0),
+        "flags": os.environ["XLA_FLAGS"].split(),
+        "jax": "jax" in sys.modules,
+    }
+
+
+def talk(text):
+    print(text)
+
+
+def not_sendable(_):
+    return lambda: None
+
+
+def sleep_and_tell(path):
+    """Says which process works on it, and takes long."""
+    path.write_text(str(os.getpid()))
+    time.sleep(600)

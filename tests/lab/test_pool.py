@@ -1,0 +1,247 @@
+"""What a pool promises: every task once, whatever happens to its workers."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from lemmata import guard
+from lemmata.errors import BadInput
+from lemmata.lab.pool import Lost, Pool, TimeLimit
+from tests.lab.chores import Batch, not_sendable, square, talk, where, who
+
+ROOT = Path(__file__).parents[2]
+
+
+def squared(results) -> dict[int, int]:
+    """All squares that came back; each number once."""
+    pairs = [pair for _, part in results if not isinstance(part, Exception) for pair in part]
+    assert len(dict(pairs)) == len(pairs)
+    return dict(pairs)
+
+
+def alive(pool: Pool) -> list[int]:
+    return [worker.process.pid for worker in pool._alive]
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with Pool(2) as two:
+        yield two
+
+
+def wait_until(met, seconds=60):
+    deadline = time.time() + seconds
+    while not met():
+        assert time.time() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_parts_of_results_come_one_by_one_with_what_was_left_of_their_task(workers):
+    with Pool(workers) as hands:
+        results = list(hands.run(square, [Batch((1, 2)), Batch((3,))]))
+    assert squared(results) == {1: 1, 2: 4, 3: 9}
+    assert {task.numbers for task, _ in results} == {(1, 2), (2,), (3,)}
+
+
+def test_tasks_are_taken_only_when_somebody_is_free(pool):
+    taken = []
+
+    def tasks():
+        for number in range(6):
+            taken.append(number)
+            yield Batch((number,))
+
+    results = pool.run(square, tasks())
+    next(results)
+    assert len(taken) <= 2
+    assert len(list(results)) == 5
+
+
+def test_workers_are_kept_from_one_run_to_the_next_and_none_is_started_for_nothing():
+    with Pool(2) as hands:
+        list(hands.run(who, []))
+        assert alive(hands) == []
+        list(hands.run(who, [1]))
+        assert len(alive(hands)) == 1
+        first = {pid for _, pid in hands.run(who, range(8))}
+        second = {pid for _, pid in hands.run(who, range(8))}
+        assert len(first) == 2
+        assert first == second
+        assert first.isdisjoint({os.getpid()})
+
+
+def test_a_worker_has_one_core_one_thread_the_guard_and_the_path_of_its_driver(pool):
+    [(_, found)] = pool.run(where, [None])
+    assert found["path"] == sys.path
+    assert len(found["cores"]) == 1
+    assert "--xla_cpu_multi_thread_eigen=false" in found["flags"]
+    assert guard.FLAG in found["flags"] or guard._release() < guard.FIRST_BAD
+    assert not found["jax"]
+
+
+def test_what_workers_print_does_not_reach_the_output_of_the_driver(pool, capfd):
+    list(pool.run(talk, ["noise"]))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_exception_is_given_back_and_ends_nothing(pool):
+    results = list(pool.run(square, [Batch((1, -3, 2)), Batch((4,))]))
+    assert squared(results) == {1: 1, 4: 16}
+    [(task, error)] = [result for result in results if isinstance(result[1], Exception)]
+    assert task.numbers == (-3, 2)
+    assert str(error) == "three"
+
+
+def test_a_result_or_a_task_that_cannot_be_sent_is_an_exception(pool):
+    [(_, error)] = pool.run(not_sendable, [1])
+    assert isinstance(error, Exception)
+    [(_, error)] = pool.run(who, [lambda: None])
+    assert isinstance(error, Exception)
+    assert len(list(pool.run(who, range(4)))) == 4
+
+
+def test_a_cell_that_kills_its_worker_is_found_and_takes_no_other_with_it(pool):
+    numbers = (*range(10), -1, *range(10, 20))
+    results = list(pool.run(square, [Batch(numbers), Batch((30, 31))]))
+    assert squared(results) == {n: n * n for n in (*range(20), 30, 31)}
+    [(task, error)] = [result for result in results if isinstance(result[1], Exception)]
+    assert task.numbers == (-1,)
+    assert isinstance(error, Lost)
+    assert "was killed by SIGKILL" in str(error)
+    assert "this is the end" in str(error)
+
+
+def test_workers_killed_all_at_once_again_and_again_lose_nothing_and_parallel_work_goes_on():
+    batches = [Batch(tuple(range(begin, begin + 20)), 0.01) for begin in range(0, 200, 20)]
+    results, massacres, seen = [], 0, set()
+    with Pool(3) as hands:
+        for result in hands.run(square, batches):
+            results.append(result)
+            if massacres < 5 and not seen & set(alive(hands)) and all(w.ready for w in hands._alive):
+                seen |= set(alive(hands))
+                massacres += 1
+                for pid in alive(hands):
+                    os.kill(pid, signal.SIGKILL)
+        assert squared(results) == {n: n * n for n in range(200)}
+        assert massacres == 5
+        assert len({pid for _, pid in hands.run(who, range(30))}) == 3
+
+
+def test_a_cell_that_takes_too_long_is_found_by_its_time_limit(monkeypatch):
+    monkeypatch.setattr("lemmata.lab.process.SLACK", 0.0)
+    with Pool(2, limit=0.5) as hands:
+        results = list(hands.run(square, [Batch((1, -2, 2)), Batch((3,))]))
+    assert squared(results) == {1: 1, 2: 4, 3: 9}
+    [(task, error)] = [result for result in results if isinstance(result[1], Exception)]
+    assert task.numbers == (-2,)
+    assert isinstance(error, TimeLimit)
+    with pytest.raises(BadInput, match="time limit needs worker processes"):
+        Pool(0, limit=1.0)
+
+
+def test_a_run_that_is_left_early_leaves_no_answers_for_the_next(pool):
+    results = pool.run(square, [Batch(tuple(range(100)), 0.01), Batch(tuple(range(100, 200)), 0.01)])
+    next(results)
+    results.close()
+    assert squared(pool.run(square, [Batch((7,))])) == {7: 49}
+
+
+def test_workers_that_cannot_start_are_one_sentence(monkeypatch, tmp_path):
+    (tmp_path / "lemmata").mkdir()
+    (tmp_path / "lemmata" / "__init__.py").write_text("raise ImportError('broken installation')")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    with (
+        Pool(2) as hands,
+        pytest.raises(
+            BadInput, match="cannot be started: its worker ended with exit code 1: ImportError: broken"
+        ),
+    ):
+        list(hands.run(who, range(3)))
+    assert alive(hands) == []
+
+
+# Executors ---------------------------------------------------------------------------------------------------------------
+
+
+def test_any_executor_will_do():
+    with ThreadPoolExecutor(2) as threads:
+        hands = Pool(executor=threads)
+        assert hands.workers == 2
+        results = list(hands.run(square, [Batch((n, n + 100)) for n in range(10)] + [Batch((-3,))]))
+    assert squared(results) == {n: n * n for n in (*range(10), *range(100, 110))}
+    assert [str(error) for _, error in results if isinstance(error, Exception)] == ["three"]
+
+
+class Breaking(Executor):
+    """An engine whose workers die: each time it breaks the task, and for good after three."""
+
+    def __init__(self):
+        self.submitted = 0
+
+    def submit(self, *_):
+        self.submitted += 1
+        if self.submitted > 3:
+            raise BrokenExecutor("all gone")
+        future = Future()
+        future.set_exception(BrokenExecutor("a worker died"))
+        return future
+
+
+def test_an_executor_that_is_broken_is_one_sentence_and_a_task_that_breaks_it_is_given_up():
+    with pytest.raises(BadInput, match="takes no more work: all gone"):
+        list(Pool(executor=Breaking()).run(square, [Batch((1, 2))]))
+    [(_, error)] = Pool(executor=Breaking()).run(square, [Batch((1,))])
+    assert isinstance(error, Lost)
+
+
+# Drivers -----------------------------------------------------------------------------------------------------------------
+
+
+def driver(tmp_path, code: str, **options) -> subprocess.Popen:
+    (tmp_path / "driver.py").write_text(code)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT), *sys.path])}
+    return subprocess.Popen([sys.executable, "driver.py"], cwd=tmp_path, env=env, text=True, **options)
+
+
+def test_workers_do_not_outlive_a_driver_that_was_killed(tmp_path):
+    code = (
+        "from pathlib import Path; from lemmata.lab.pool import Pool; from tests.lab.chores import sleep_and_tell\n"
+        "list(Pool(1).run(sleep_and_tell, [Path('pid')]))"
+    )
+    with driver(tmp_path, code) as process:
+        told = tmp_path / "pid"
+        wait_until(lambda: told.exists() and told.read_text())
+        process.kill()
+    wait_until(lambda: not Path(f"/proc/{told.read_text()}").exists())
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_interrupts_end_a_run_at_once_with_their_own_exception(tmp_path, sent, workers):
+    code = f"""
+from pathlib import Path
+from lemmata.lab.pool import Pool, Terminated, heeding_interrupts
+from tests.lab.chores import sleep_and_tell
+try:
+    with heeding_interrupts(), Pool({workers}) as pool:
+        list(pool.run(sleep_and_tell, [Path('pid')]))
+except (KeyboardInterrupt, Terminated) as end:
+    print(type(end).__name__)
+"""
+    with driver(tmp_path, code, stdout=subprocess.PIPE) as process:
+        told = tmp_path / "pid"
+        wait_until(lambda: told.exists() and told.read_text())
+        process.send_signal(sent)
+        began = time.time()
+        said, _ = process.communicate()
+    assert said.strip() == {signal.SIGINT: "KeyboardInterrupt", signal.SIGTERM: "Terminated"}[sent]
+    assert time.time() - began < 5
+    assert process.returncode == 0
+    wait_until(lambda: not Path(f"/proc/{told.read_text()}").exists())

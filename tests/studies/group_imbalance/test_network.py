@@ -1,0 +1,105 @@
+"""The network's derivatives against automatic differentiation, the minimiser, permutations."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lemmata.studies.group_imbalance import network
+from lemmata.studies.group_imbalance.data import Population
+
+
+def _instance(neurons=3, samples=700, labels="bernoulli", dim=5):
+    population = Population(samples=samples, neurons=neurons, labels=labels, dim=dim)
+    world = population.world(jax.random.key(0))
+    return world, population.draw(jax.random.key(1), world)
+
+
+@pytest.mark.parametrize("neurons", [1, 2, 3])
+@pytest.mark.parametrize("labels", ["bernoulli", "soft"])
+def test_loss_gradient_and_hessian_are_those_of_automatic_differentiation(neurons, labels):
+    world, data = _instance(neurons, labels=labels)
+    weights = world.teacher + 0.3
+
+    def risk(flat):
+        return jnp.mean(network.loss_of(flat.reshape(neurons, 5).T, data.inputs, data.labels))
+
+    flat = weights.T.reshape(-1)
+    found = network.curvature(jnp.stack([world.teacher, weights]), data.inputs, data.labels)
+    np.testing.assert_allclose(found.loss[1], risk(flat), rtol=1e-13)
+    np.testing.assert_allclose(found.gradient[1].T.reshape(-1), jax.grad(risk)(flat), atol=1e-14)
+    np.testing.assert_allclose(found.hessian[1], jax.hessian(risk)(flat), atol=1e-14)
+    loss, gradient = network.value_and_gradient(weights, data.inputs, data.labels)
+    np.testing.assert_allclose(loss, found.loss[1], rtol=1e-13)
+    np.testing.assert_allclose(gradient, found.gradient[1], atol=1e-15)
+
+
+def test_numpy_and_jax_give_the_same_local_derivatives():
+    logits = np.random.default_rng(0).normal(size=(40, 3)) * 4
+    labels = np.random.default_rng(1).random(40)
+    for ours, theirs in zip(
+        network.local(logits, labels), network.local(jnp.asarray(logits), jnp.asarray(labels)), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14)
+
+
+def test_slopes_are_at_most_one_and_curvatures_at_most_two():
+    """(C.210) and the bound on xi_jl, K times the slope; far out as well."""
+    logits = np.random.default_rng(0).normal(size=(5000, 3)) * np.array([1.0, 5.0, 60.0])
+    for label in (0.0, 1.0):
+        found = network.local(logits, np.full(5000, label))
+        assert np.abs(found.slope).max() <= 1 + 1e-12
+        assert np.abs(found.curve).max() <= 2 + 1e-12
+
+
+def test_third_derivatives_are_bounded_by_eight():
+    """(C.153-154): four summands bounded by 2, 2, 3 and 1."""
+    third = jax.jacfwd(jax.hessian(lambda z, y: network.local(z, y).loss))
+    logits = 3 * jax.random.normal(jax.random.key(0), (200, 3))
+    for label in (0.0, 1.0):
+        found = jax.vmap(lambda z, y=label: third(z, jnp.asarray(y)))(logits)
+        assert float(jnp.abs(found).max()) <= 8
+
+
+def test_far_logits_give_finite_losses():
+    weights, inputs = jnp.full((2, 2), 500.0), jnp.array([[3.0, 3.0], [-3.0, -3.0]])
+    assert np.isfinite(network.loss_of(weights, inputs, jnp.array([0.0, 1.0]))).all()
+
+
+def test_excess_is_the_cross_entropy_less_the_entropy():
+    world, data = _instance()
+    weights = world.teacher * 0.7
+    soft = network.predict_proba(world.teacher, data.inputs)
+    excess = network.loss_of(weights, data.inputs, soft) - network.entropy_of(world.teacher, data.inputs)
+    np.testing.assert_allclose(network.excess_of(weights, world.teacher, data.inputs), excess, atol=1e-13)
+
+
+def test_newton_and_long_descent_end_at_the_same_point():
+    world, data = _instance(neurons=2, samples=4000, dim=3)
+    start = world.teacher + 0.05
+    found = network.critical_point(start[None], data.inputs, data.labels, 1e-12).weights[0]
+    step = 1 / np.linalg.eigvalsh(network.curvature(start[None], data.inputs, data.labels).hessian[0])[-1]
+
+    def descend(weights, _):
+        return weights - step * network.value_and_gradient(weights, data.inputs, data.labels)[1], None
+
+    ended, _ = jax.lax.scan(descend, start, None, length=20_000)
+    np.testing.assert_allclose(ended, found, atol=1e-7)
+
+
+def test_alignment_undoes_a_permutation_both_ways():
+    teacher = np.random.default_rng(0).normal(size=(5, 4))
+    shuffled = teacher[:, [2, 0, 3, 1]] + 1e-3
+    np.testing.assert_allclose(network.align_columns(shuffled, teacher), teacher, atol=2e-3)
+    np.testing.assert_allclose(
+        network.aligned(jnp.asarray(shuffled)[None], jnp.asarray(teacher))[0], teacher, atol=2e-3
+    )
+    assert network.distance(shuffled, teacher) == pytest.approx(np.sqrt(20) * 1e-3)
+
+
+def test_permuting_neurons_does_not_change_the_risk():
+    world, data = _instance()
+    a = network.loss_of(world.teacher, data.inputs, data.labels)
+    np.testing.assert_allclose(
+        a, network.loss_of(world.teacher[:, ::-1], data.inputs, data.labels), rtol=1e-12
+    )

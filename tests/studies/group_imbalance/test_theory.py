@@ -1,0 +1,345 @@
+"""rho, the bounds, Fisher information: two independent ways to every number, and the limits."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from lemmata.studies.group_imbalance import theory
+from lemmata.studies.group_imbalance.data import mixture
+from lemmata.studies.group_imbalance.network import curvature, loss_of, predict_proba
+from lemmata.studies.group_imbalance.theory import bounds, population
+from lemmata.studies.group_imbalance.theory.bounds import Setting
+
+RNG = np.random.default_rng(0)
+
+
+def _setting(shift=1.0, spreads=(1.0, 1.5), fractions=(0.6, 0.4), neurons=2, dim=4) -> Setting:
+    means = [shift * np.ones(dim), -np.ones(dim)]
+    mixed = mixture(fractions, means, [s**2 * np.eye(dim) for s in spreads])
+    return Setting(mixed, np.random.default_rng(3).normal(size=(dim, neurons)))
+
+
+# rho ---------------------------------------------------------------------------------------------------------------------
+
+
+def _quad(function, mean, std):
+    """The second way: Gauss-Legendre with 24 nodes on panels that are short beside the distance of the poles."""
+    place, weight = np.polynomial.legendre.leggauss(24)
+    low, high = min(mean, 0) - 14, max(mean, 0) + 14
+    edges = np.linspace(low, high, int((high - low) * max(2, std)) + 1)
+    half = (edges[1] - edges[0]) / 2
+    z = ((edges[:-1] + half)[:, None] + half * place).ravel()
+    return float(
+        np.tile(half * weight, len(edges) - 1) @ (function(theory.slope(std * z), z) * norm.pdf(z - mean))
+    )
+
+
+@pytest.mark.parametrize(
+    ("mean", "std"),
+    [(0, 1), (0, 0.05), (1, 1), (2, 1), (-2, 1), (4, 1), (0, 10), (3, 5), (8, 1), (20, 12), (1, 200)],
+)
+def test_moments_and_gaps_agree_with_another_quadrature_to_1e_12(mean, std):
+    for order in (0, 1, 2):
+        once, twice = (
+            _quad(lambda g, z, q=order: g * z**q, mean, std),
+            _quad(lambda g, z, q=order: g**2 * z**q, mean, std),
+        )
+        assert theory.alpha_moment(order, mean, std) == pytest.approx(once, rel=1e-12, abs=1e-15)
+        assert theory.beta_moment(order, mean, std) == pytest.approx(twice, rel=1e-12, abs=1e-15)
+    centre = _quad(lambda g, z: g, mean, std)
+    spread = _quad(lambda g, z: (g - centre) ** 2, mean, std)
+    assert theory.value_gap(mean, std) == pytest.approx(spread, rel=1e-11)
+    tilt = _quad(lambda g, z: g * z**2, mean, std) / (mean**2 + 1)
+    assert theory.tilted_gap(mean, std) == pytest.approx(
+        _quad(lambda g, z: (g - tilt) ** 2 * z**2, mean, std), rel=1e-11
+    )
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "value", "tilted"),
+    [
+        (0, 1, 0.00214402, 0.00290613),
+        (0, 2, 0.00609523, 0.00307456),
+        (0, 10, 0.00506533, 8.23123e-05),
+        (4, 1, 0.00071270, 0.00465941),
+        (8, 1, 5.1422e-07, 1.8706e-05),
+    ],
+)
+def test_known_values(mean, std, value, tilted):
+    assert theory.value_gap(mean, std) == pytest.approx(value, rel=5e-5)
+    assert theory.tilted_gap(mean, std) == pytest.approx(tilted, rel=5e-5)
+
+
+def test_the_peak_of_rho_at_zero_mean():
+    stds = np.linspace(1.2, 1.7, 51)
+    values = [theory.rho(np.zeros(2), s) for s in stds]
+    assert stds[int(np.argmax(values))] == pytest.approx(1.45, abs=0.02)
+    assert max(values) == pytest.approx(0.003566, rel=1e-3)
+
+
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=3), st.floats(0.05, 8))
+@settings(max_examples=30, deadline=None)
+def test_rho_is_positive_and_even(mean, std):
+    found = theory.rho(np.array(mean), std)
+    assert found > 0
+    assert theory.rho(-np.array(mean), std) == pytest.approx(found, rel=1e-12)
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.7, 2.0])
+def test_limits_of_the_gaps(mean):
+    """Properties 4.1 to 4.3, mended: sigma^4 for both; sigma^-1 and sigma^-3; e^-2 sigma u."""
+    for found, limit in zip(
+        (theory.value_gap(mean, 1e-2), theory.tilted_gap(mean, 1e-2)),
+        theory.small_std(mean, 1e-2),
+        strict=True,
+    ):
+        assert found == pytest.approx(limit, rel=5e-3)
+    for found, limit in zip(
+        (theory.value_gap(mean, 400.0), theory.tilted_gap(mean, 400.0)),
+        theory.large_std(mean, 400.0),
+        strict=True,
+    ):
+        assert found == pytest.approx(limit, rel=1e-2)
+    assert theory.value_gap(12.0, 1.0) == pytest.approx(theory.far_mean(12.0, 1.0), rel=1e-3)
+
+
+@pytest.mark.parametrize(("mean", "limit"), [(1.0, 0.008255), (2.0, 0.025576), (0.5, 0.000828)])
+def test_the_concentrated_limit(mean, limit):
+    """Property 3.3, mended."""
+    assert theory.concentrated_limit(np.array([mean])) == pytest.approx(limit, rel=1e-3)
+    assert theory.rho(np.array([mean]) / 1e-3, 1e-3) == pytest.approx(limit, rel=1e-2)
+    assert theory.rho(np.array([mean, 0.0]) / 1e-3, 1e-3) < 1e-6
+
+
+def test_rho_rises_with_the_mean_before_it_decays():
+    assert theory.rho(np.array([2.0]), 1.0) > 3 * theory.rho(np.array([0.0]), 1.0)
+
+
+def test_envelopes_are_monotone_and_below_rho():
+    scales, stds = np.linspace(0.2, 3, 8), np.geomspace(0.1, 6, 10)
+    direction = np.array([1.0, 0.5])
+    low = theory.rho_envelope_mean(direction, 1.0, scales)
+    assert (np.diff(low) <= 0).all()
+    assert all(a <= theory.rho(t * direction, 1.0) + 1e-15 for a, t in zip(low, scales, strict=True))
+    for mean in (np.array([1.0, 0.5]), np.array([1.0, 0.0])):
+        found = theory.rho_envelope_std(mean, stds, turn=1.0)
+        assert (np.diff(found[stds > 1.0]) <= 0).all()
+        assert (np.diff(found[stds <= 1.0] / stds[stds <= 1.0]) >= 0).all()
+        truth = [theory.rho(mean / s, s) for s in stds]
+        assert all(a <= b + 1e-15 for a, b in zip(found, truth, strict=True) if a)
+
+
+def _moment_matrix(mean, std, nodes=60):
+    """Two-dimensional Gauss-Hermite: the second way to the matrix of Lemma C.4.1."""
+    place, weight = np.polynomial.hermite_e.hermegauss(nodes)
+    weight = weight / weight.sum()
+    total = 0
+    for sign in (1, -1):
+        x = np.stack(np.meshgrid(place + sign * mean[0], place + sign * mean[1], indexing="ij"), -1).reshape(
+            -1, 2
+        )
+        rows = (theory.slope(std * x)[:, :, None] * x[:, None, :]).reshape(len(x), 4)
+        total = total + rows.T @ (np.outer(weight, weight).ravel()[:, None] * rows) / 2
+    return np.linalg.eigvalsh(total)[0]
+
+
+@pytest.mark.parametrize("mean", [(0.0, 0.0), (1.0, 1.0), (2.0, 2.0), (1.0, 0.0), (0.5, -1.5)])
+def test_rho_exact_is_the_smallest_eigenvalue(mean):
+    assert theory.rho_exact(np.array(mean), 1.0) == pytest.approx(_moment_matrix(mean, 1.0), rel=1e-7)
+
+
+def test_counter_examples_to_lemma_c41_and_where_it_holds():
+    for mean, exact in (((1.0, 1.0), 0.00488), ((2.0, 2.0), 0.00387)):
+        assert theory.rho_exact(np.array(mean), 1.0) == pytest.approx(exact, rel=2e-3)
+        assert theory.rho_exact(np.array(mean), 1.0) < theory.rho(np.array(mean), 1.0)
+    for size in (0.0, 1.0, 3.0):
+        mean = np.array([size, 0.0])
+        assert theory.rho_exact(mean, 1.0) >= theory.rho(mean, 1.0)
+
+
+def test_an_unseen_coordinate_can_only_lower_rho_exact():
+    mean = np.array([1.0, 0.3])
+    assert theory.rho_exact(mean, 1.0, extra=True) <= theory.rho_exact(mean, 1.0)
+
+
+# Bounds ------------------------------------------------------------------------------------------------------------------
+
+
+def test_property_10_and_the_identities_between_the_functions():
+    s = _setting()
+    for m in (1, 2, 4):
+        assert bounds.d_moment(s, m) * bounds.d_moment(s, 2 * m) <= bounds.d_moment(s, 3 * m)
+        assert 1 <= bounds.d_moment(s, m) ** 2 <= bounds.d_moment(s, 2 * m)
+    assert bounds.gamma_fn(s) * s.sigma_max**2 == pytest.approx(bounds.g_fn(s), rel=1e-14)
+    full = bounds.sample_complexity_factor_full(s)
+    direct = (
+        (s.sigma_max * s.singular_values[0]) ** 2
+        * s.covariance_condition**12
+        * bounds.d_moment(s, 12)
+        / bounds.gamma_fn(s) ** 2
+    )
+    assert full == pytest.approx(direct, rel=1e-12)
+    assert bounds.sample_complexity_early(s) <= bounds.sample_complexity(s) * (1 + 1e-12)  # (C.90), (C.91)
+    assert bounds.average_risk_factor(s) == pytest.approx(
+        bounds.weight_error_factor(s) * np.sqrt(bounds.m_moment(s, 2))
+    )
+    assert 0 < bounds.rate_parameter(s) < 1
+    assert bounds.in_convex_ball(s, s.teacher)
+    assert not bounds.in_convex_ball(s, s.teacher + 1)
+
+
+def test_closed_forms_by_hand():
+    """One group N(0, I), W* = I: every factor is 1 but rho."""
+    s = Setting(mixture([1.0], [np.zeros(2)], [np.eye(2)]), np.eye(2))
+    rho = theory.rho(np.zeros(2), 1.0)
+    assert bounds.g_fn(s) == pytest.approx(rho, rel=1e-14)
+    assert bounds.rate_parameter(s) == pytest.approx(rho, rel=1e-14)
+    assert bounds.contraction_bound(s) == pytest.approx(1 - rho / 4, rel=1e-14)
+    assert bounds.sample_complexity_factor(s) == pytest.approx(rho**-2, rel=1e-12)
+    assert bounds.curvature_bounds(s) == pytest.approx((rho, 1 / 8), rel=1e-14)
+    assert bounds.convexity_samples(s, 0.1) == pytest.approx(
+        100 / rho**2 * 2 * 32 * np.log(2) ** 2, rel=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "grid", "expected"),
+    [
+        (
+            "covariance-large",
+            np.geomspace(1e3, 1e5, 5),
+            {"samples": 3.0, "rate": -1.0, "error": 0.5, "average": 1.0, "group": 1.0},
+        ),
+        (
+            "mean",
+            np.geomspace(100, 1000, 5),
+            {"samples": 12.0, "rate": -2.0, "error": 1.0, "average": 2.0, "group": 2.0},
+        ),
+        ("covariance-small", np.geomspace(1e-6, 1e-4, 5), {"samples": -3.0}),
+    ],
+)
+def test_table_4_1_is_regenerated(column, grid, expected):
+    s = _setting(fractions=(0.7, 0.3), spreads=(1.0, 1.0))
+    found = bounds.table_4_1(s.mixture, s.teacher, 1, column, grid)
+    for row, exponent in expected.items():
+        assert found[row]["exponent"] == pytest.approx(exponent, rel=0.06), row
+        assert found[row]["table"] == exponent
+
+
+def test_varying_a_fraction_keeps_the_others_proportions():
+    mixed = mixture([0.2, 0.3, 0.5], np.zeros((3, 2)), [np.eye(2)] * 3)
+    moved = bounds.varied(mixed, 0, "fraction-smallest", 0.4)
+    np.testing.assert_allclose(moved.weights, [0.4, 0.225, 0.375])
+
+
+# Population quantities ---------------------------------------------------------------------------------------------------
+
+
+def _grid_risk(mixed, teacher, flat, nodes=80):
+    """The population risk in two dimensions by Gauss-Hermite in the inputs themselves, differentiable."""
+    place, weight = np.polynomial.hermite_e.hermegauss(nodes)
+    weights = np.outer(weight, weight).ravel() / weight.sum() ** 2
+    noise = np.stack(np.meshgrid(place, place, indexing="ij"), -1).reshape(-1, 2)
+    total = 0.0
+    for share, mean, covariance in zip(*mixed, strict=True):
+        x = jnp.asarray(mean + noise @ np.linalg.cholesky(covariance).T)
+        ours = flat.reshape(teacher.shape[1], 2).T
+        total = total + share * (weights @ loss_of(ours, x, predict_proba(jnp.asarray(teacher), x)))
+    return total
+
+
+def test_population_risk_gradient_and_hessian_are_those_of_automatic_differentiation():
+    mixed = mixture(
+        [0.4, 0.6], [[0.5, -0.3], [-0.2, 0.4]], [[[0.8, 0.2], [0.2, 0.6]], [[0.5, 0.0], [0.0, 0.7]]]
+    )
+    teacher, weights = RNG.normal(size=(2, 2)), RNG.normal(size=(2, 2))
+    found = population.population_risk(mixed, teacher, weights, fineness=0.4)
+    flat = jnp.asarray(weights.T.reshape(-1))
+
+    def risk(v):
+        return _grid_risk(mixed, teacher, v)
+
+    assert float(found.loss) == pytest.approx(float(risk(flat)), rel=1e-9)
+    np.testing.assert_allclose(found.gradient.T.reshape(-1), jax.grad(risk)(flat), atol=1e-9)
+    np.testing.assert_allclose(found.hessian, jax.hessian(risk)(flat), atol=1e-8)
+
+
+def test_quadrature_and_many_draws_agree_beyond_three_dimensions():
+    """Four neurons: quasi Monte Carlo against the Hessian over drawn inputs, within five standard errors."""
+    dim, neurons = 5, 4
+    mixed = mixture([0.5, 0.5], [np.ones(dim), np.zeros(dim)], [np.eye(dim)] * 2)
+    teacher = RNG.normal(size=(dim, neurons))
+    found = population.fisher_information(mixed, teacher).total
+    inputs = np.where(RNG.random(40_000)[:, None] < 0.5, 1.0, 0.0) + RNG.normal(size=(40_000, dim))
+    soft = predict_proba(jnp.asarray(teacher), jnp.asarray(inputs))
+    drawn = np.asarray(curvature(jnp.asarray(teacher)[None], jnp.asarray(inputs), soft).hessian[0])
+    np.testing.assert_allclose(found, drawn, atol=5 * 0.25 / np.sqrt(40_000))
+
+
+@pytest.mark.parametrize(
+    ("size", "low"), [(0, 0.0031062), (1, 0.0065919), (2, 0.0065371), (3, 0.0027364), (4, 0.0011051)]
+)
+def test_curvature_of_the_counter_examples_to_lemma_c44(size, low):
+    mixed = mixture([1.0], [[size, size]], [np.eye(2)])
+    found = population.fisher_information(mixed, np.eye(2), fineness=0.5)
+    assert found.spectrum[0] == pytest.approx(low, rel=1e-4)
+    bound = bounds.curvature_bounds(Setting(mixed, np.eye(2)))[0]
+    assert (found.spectrum[0] < bound) == (size >= 2)
+    assert found.spectrum[-1] <= bounds.curvature_bounds(Setting(mixed, np.eye(2)))[1]
+
+
+def test_one_neuron_is_logistic_regression():
+    """I = E[phi'(w.x) x x^T]: by one-dimensional quadrature along w and across."""
+    found = population.fisher_information(
+        mixture([1.0], [np.zeros(3)], [np.eye(3)]), np.array([[2.0], [0.0], [0.0]]), fineness=0.5
+    )
+    along = theory.alpha_moment(2, 0.0, 2.0)
+    across = theory.alpha_moment(0, 0.0, 2.0)
+    np.testing.assert_allclose(found.total, np.diag([along, across, across]), atol=1e-8)
+
+
+def test_average_excess_is_dk_over_two_whatever_the_mixture():
+    for spreads in ((1.0, 1.0), (1.0, 3.0), (0.3, 2.0)):
+        s = _setting(spreads=spreads)
+        found = population.fisher_information(s.mixture, s.teacher)
+        assert s.mixture.weights @ population.group_excess(found) == pytest.approx(
+            population.average_excess(found), rel=1e-9
+        )
+
+
+def test_the_hessian_is_lipschitz_with_the_lemmas_constant():
+    """Lemma C.4.3 with C_5 = 1, near W*."""
+    s = _setting(dim=2)
+    base = population.population_risk(s.mixture, s.teacher, s.teacher, 0.5).hessian
+    for _ in range(5):
+        moved = s.teacher + 0.05 * RNG.normal(size=s.teacher.shape)
+        apart = np.linalg.norm(population.population_risk(s.mixture, s.teacher, moved, 0.5).hessian - base, 2)
+        assert apart <= bounds.hessian_lipschitz(s) * np.linalg.norm(moved - s.teacher)
+
+
+def test_the_noise_floor_is_the_stationary_law_of_linear_descent():
+    spectrum, step, bound, samples = np.array([0.05, 0.4, 1.0]), 0.9, 0.3, 50
+    rng, place, square = np.random.default_rng(0), np.zeros(3), []
+    for t in range(40_000):
+        place = place - step * (spectrum * place + rng.uniform(-bound, bound, (samples, 3)).mean(0))
+        if t > 1000:
+            square.append(place @ place)
+    exact = population.noise_floor(spectrum, step, bound, samples)
+    assert np.sqrt(np.mean(square)) == pytest.approx(exact, rel=0.05)  # some 1000 correlation times
+    s = _setting()
+    assert exact < bounds.noise_floor_bound(s, step, bound, 1 - step * spectrum[0], samples)
+
+
+def test_adding_samples_of_a_group_helps_everybody_and_that_group_most():
+    s = _setting(spreads=(1.0, 3.0))
+    found = population.fisher_information(s.mixture, s.teacher)
+    counts = 1000 * s.mixture.weights
+    now = population.outlook(found, s.mixture.weights, counts)
+    assert now.average == pytest.approx(len(found.total) / 2 / 1000, rel=1e-9)
+    more = population.outlook(found, s.mixture.weights, counts * np.array([1.0, 2.0]))
+    assert (more.groups < now.groups).all()
+    assert more.groups[1] / now.groups[1] < more.groups[0] / now.groups[0]
