@@ -122,7 +122,7 @@ def drive(sweep, store, pool=None, manifest=None):
     with store.locked(), pool or Pool() as hands:
         store.create(manifest or {})
         planned = plan(cells, hands.workers, store.done(digests(cell.trial for cell in cells)))
-        for chunk, result in hands.run(run_chunk, planned):
+        for chunk, result in hands.run(run_chunk, planned, home=store.path):
             outcomes = planned.settle(chunk, result)
             store.write(outcomes, chunk.width)
             yield len(outcomes)

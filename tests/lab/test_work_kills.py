@@ -32,8 +32,8 @@ for cells in drive(sweep(), Store(sys.argv[1]), Pool(int(sys.argv[2]))):
 
 def sweep():
     """Many cells of very different lengths."""
-    rates = np.geomspace(1e-4, 0.9, 20).tolist()
-    return Sweep(Decay(cap=20_000), (axis("rate", rates),), tuple(range(30)))
+    rates = np.geomspace(1e-3, 0.9, 20).tolist()
+    return Sweep(Decay(cap=5000), (axis("rate", rates),), tuple(range(6)))
 
 
 def driver(folder, workers):
@@ -58,7 +58,7 @@ def test_a_killed_driver_is_continued_and_gives_every_bit_of_an_undisturbed_run(
         if before == len(ids):
             break
         with driver(tmp_path / "cut", workers) as process:
-            wanted, now = rng.randrange(1, 40), 0
+            wanted, now = rng.randrange(1, 20), 0
             while now < wanted and (line := process.stdout.readline()):
                 now += int(line)
             time.sleep(rng.random() / 50)

@@ -95,7 +95,7 @@ def test_a_small_structure_stays_in_one_chunk():
 
 
 def test_many_workers_get_longer_chunks_so_that_the_driver_keeps_up():
-    did, ready, _ = simulated(plan(sweep(2000).cells, 300), 300, lambda cell: 1.0)
+    did, ready, _ = simulated(plan(sweep(600).cells, 100), 100, lambda cell: 1.0)
     assert len(chunks(did)) / ready[-1] < 1 / plan_module.PER_WORKER
 
 
@@ -139,6 +139,6 @@ def test_a_chunk_that_could_not_be_run_becomes_failures_of_its_cells():
 
 def test_a_plan_of_many_cells_takes_microseconds_a_cell():
     """Cost of planning alone, which must not grow faster than the sweep: chunks are few."""
-    many = Sweep(Square(), (axis("value", np.linspace(1, 2, 100).tolist()),), tuple(range(200)))
+    many = Sweep(Square(), (axis("value", np.linspace(1, 2, 100).tolist()),), tuple(range(60)))
     did, _, _ = simulated(plan(many.cells, 2), 2, lambda cell: 1e-4)
     assert len(chunks(did)) < 40

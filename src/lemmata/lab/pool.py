@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from dataclasses import dataclass
 from multiprocessing.connection import wait as wait_for
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from lemmata.errors import BadInput, require
@@ -102,9 +103,12 @@ class Pool:
             worker.kill()
         self._alive.clear()
 
-    def run(self, work: Callable[[Task], Any], tasks: Iterable[Task]) -> Iterator[tuple[Task, Any]]:
+    def run(
+        self, work: Callable[[Task], Any], tasks: Iterable[Task], home: Path | None = None
+    ) -> Iterator[tuple[Task, Any]]:
         """Results as they come, each with its task (or a part of it, where it had to be split); an exception for a task
-        that raised it or was lost. Tasks are taken one by one, when somebody is free to work on them."""
+        that raised it or was lost. Tasks are taken one by one, when somebody is free to work on them. (`home`, the
+        folder of the store, is for pools that work through files: see `spool`.)"""
         if self._executor is not None:
             return self._through(self._executor, work, iter(tasks))
         return self._spread(work, iter(tasks)) if self.workers else _here(work, tasks)
@@ -192,7 +196,7 @@ class Pool:
                 worker.overdue = True
                 worker.process.kill()
         ready = wait_for([worker.connection for worker in self._alive], timeout=0.2)
-        _raise_if_interrupted()
+        raise_if_interrupted()
         return [worker for worker in self._alive if worker.connection in ready]
 
     def _through(
@@ -213,7 +217,7 @@ class Pool:
                 if not pending:
                     return
                 done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-                _raise_if_interrupted()
+                raise_if_interrupted()
                 for future in done:
                     attempt = pending.pop(future)
                     error = CancelledError() if future.cancelled() else future.exception()
@@ -242,7 +246,7 @@ def _here(work: Callable[[Task], Any], tasks: Iterable[Task]) -> Iterator[tuple[
             for part in result if isinstance(result, Iterator) else [result]:
                 yield attempt.task, part
                 attempt.heard(part)
-                _raise_if_interrupted()
+                raise_if_interrupted()
         except Exception as error:
             yield attempt.task, error
 
@@ -292,7 +296,8 @@ def heeding_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before[1])
 
 
-def _raise_if_interrupted() -> None:
+def raise_if_interrupted() -> None:
+    """Raise what `heeding_interrupts` has remembered."""
     if _interrupted.is_set():
         raise KeyboardInterrupt
     if _terminated.is_set():

@@ -8,17 +8,19 @@ Any Zarr reader opens the file; this module writes and reads it by itself, which
 
 import io
 import json
+import time
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lemmata.lab.disk import Damaged
-from lemmata.lab.outcome import Value
+from lemmata.lab.outcome import Outcome, Value
 
 FORMAT = 1
 SUFFIX = ".zarr.zip"
@@ -106,6 +108,25 @@ class Segment:
         """Which cells are as they were written, by their checksums."""
         known = np.isin(self.index["origin"], list(self.origins))
         return known & (self.index["checksum"] == _checksums(self.index, self.texts, self.blocks))
+
+
+def row(outcome: Outcome, write: int, width: int, origin: Mapping[str, Any]) -> Row:
+    """An outcome as it is stored, finished now."""
+    times = (int(outcome.record["status"]), write, time.time(), outcome.seconds, width)
+    return Row(int(outcome.id, 16), outcome.record, *times, outcome.reason, outcome.traceback, origin)
+
+
+def outcomes(segment: Segment) -> list[Outcome]:
+    """The outcomes that a segment was made from."""
+    found = []
+    for block, start in zip(segment.blocks, segment.starts.tolist(), strict=True):
+        for at in range(block.rows):
+            entry = segment.index[start + at]
+            record = {name: array[at] for name, array in block.arrays.items()}
+            source = segment.origins[int(entry["origin"])].get("source", "")
+            words = segment.text(start + at)
+            found.append(Outcome(f"{entry['id']:016x}", record, float(entry["seconds"]), *words, source))
+    return found
 
 
 def gather(rows: Iterable[Row]) -> Segment:
@@ -219,6 +240,21 @@ def encode(segment: Segment) -> bytes:
                 little = array.astype(array.dtype.newbyteorder("<"), copy=False)
                 _put(file, f"{name}/{_chunk(array.ndim)}", np.ascontiguousarray(little).tobytes())
     return buffer.getvalue()
+
+
+def left_in(path: Path) -> dict[int, list[Outcome]]:
+    """The outcomes in a file whose name ends with its checksum, by their width; none if it is damaged."""
+    data = path.read_bytes()
+    try:
+        if not path.name.endswith(f"-{zlib.crc32(data):08x}{SUFFIX}"):
+            return {}
+        segment = decode(data)
+    except Damaged:
+        return {}
+    found: dict[int, list[Outcome]] = {}
+    for width, outcome in zip(segment.index["width"].tolist(), outcomes(segment), strict=True):
+        found.setdefault(width, []).append(outcome)
+    return found
 
 
 def decode(data: bytes) -> Segment:

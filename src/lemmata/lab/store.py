@@ -26,7 +26,7 @@ from lemmata.lab import segment as seg
 from lemmata.lab.disk import Damaged, replace_file, sealed_page, unsealed_page
 from lemmata.lab.ledger import Ledger
 from lemmata.lab.outcome import Outcome, nothing
-from lemmata.lab.segment import Row, Segment
+from lemmata.lab.segment import Segment
 from lemmata.status import FAILED, STATUS
 
 FAN = 16
@@ -136,6 +136,12 @@ class Store:
         """
         rows, _ = self._steadily(lambda: self._latest(sources))
         return {f"{id:016x}" for id in rows["id"][rows["status"] != FAILED].tolist()}
+
+    def counts(self, sources: Collection[str] | None = None) -> dict[str, int]:
+        """How many cells there are of each status, at once."""
+        rows, _ = self._steadily(lambda: self._latest(sources))
+        numbers = np.bincount(rows["status"], minlength=len(STATUS)).tolist()
+        return {word: number for word, number in zip(STATUS, numbers, strict=True) if number}
 
     def read(self, ids: Sequence[str], sources: Collection[str] | None = None) -> Rows:
         """The records of cells, as far as they are there (and were made by code of these digests)."""
@@ -305,7 +311,7 @@ class Store:
         """Make the folder ready and note what is about to be run.
 
         The time of the first start is kept, and every start is added to a history with its versions. What is damaged is
-        mended first: rows that are whole are kept, others will be missing.
+        mended first: rows that are whole are kept, others will be missing. What workers left in the spool is taken in.
         """
         with self.locked(), self._writing():
             old = self._old_manifest()
@@ -321,6 +327,10 @@ class Store:
                 self._ledger.add_manifest(new)
             self._started = True
             self._origin = {key: manifest[key] for key in ("versions", "platform") if key in manifest}
+            for path in sorted((self.path / "spool" / "done").glob(f"*{seg.SUFFIX}")):
+                for width, outcomes in seg.left_in(path).items():
+                    self.write(outcomes, width)
+                path.unlink(missing_ok=True)
 
     def write(self, outcomes: Iterable[Outcome], width: int) -> None:
         """Keep outcomes: when this returns, they are on the disk."""
@@ -330,8 +340,8 @@ class Store:
             kept = [_of_one_rank(outcome, ranks) for outcome in outcomes]
             if kept:
                 origins = {source: {**self._origin, "source": source} for source in {o.source for o in kept}}
-                now = time.time()
-                self._keep(seg.gather(_row(o, number, now, width, origins[o.source]) for o in kept), number)
+                rows = (seg.row(outcome, number, width, origins[outcome.source]) for outcome in kept)
+                self._keep(seg.gather(rows), number)
                 self._merge()
 
     def repair(self) -> list[str]:
@@ -454,11 +464,6 @@ def _of_one_rank(outcome: Outcome, ranks: dict[str, int]) -> Outcome:
             reason = f"variable '{name}' has {value.ndim} dimensions here and {ranks[name]} in other cells."
             return replace(outcome, record=nothing(), reason=reason)
     return outcome
-
-
-def _row(outcome: Outcome, number: int, now: float, width: int, origin: Mapping[str, Any]) -> Row:
-    times = (int(outcome.record["status"]), number, now, outcome.seconds, width)
-    return Row(int(outcome.id, 16), outcome.record, *times, outcome.reason, outcome.traceback, origin)
 
 
 def _by_segment(rows: np.ndarray, names: Sequence[str]) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:

@@ -417,10 +417,9 @@ def orthogonal(ratio: float, feedback: float, samples: int, tokens: int, noise_r
     )
     rows = np.diag(np.sqrt(feedback * powers))
     labels = jnp.where(jnp.arange(samples) % 2 == 0, 1.0, -1.0)
-    nothing = jnp.zeros((0, 2 * len(powers)))
-    fresh = Fresh(
-        labels[:0], nothing[:, : len(powers)], nothing, nothing, jnp.zeros(0), jnp.zeros((0, tokens, tokens))
-    )
+    nothing = jnp.zeros((tokens - 1, 2 * len(powers)))
+    logits, values = jnp.zeros((1, tokens, tokens)), jnp.zeros(tokens - 1)
+    fresh = Fresh(labels[:1], nothing[:, : len(powers)], nothing, nothing, values, logits)
     apart = (
         jnp.asarray(np.concatenate([rows, 0 * rows], axis=1)),
         jnp.asarray(np.concatenate([0 * rows, rows], axis=1)),

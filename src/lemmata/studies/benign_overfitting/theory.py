@@ -187,7 +187,8 @@ def value_std_allowed(s: Setting) -> float:
 
 
 def _at_least(name: str, have: float, need: float) -> Condition:
-    return Condition(name, bool(have >= need), have / need)
+    """To rounding: a setting may sit on the edge of a condition."""
+    return Condition(name, bool(have >= (1 - 1e-9) * need), have / need)
 
 
 def _equal(name: str, have: float, need: float) -> Condition:

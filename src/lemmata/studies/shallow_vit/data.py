@@ -1,7 +1,7 @@
 """Majority-vote tokens: every token is a noisy copy of a pattern, and the label is the discriminative pattern that occurs
 more often. Ground truth (pattern, role, noise of every token) comes with every sample."""
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -106,7 +106,7 @@ class TokenData(eqx.Module):
         """tau: c_0 sqrt(d), the typical length of Gaussian noise, or the radius of a bounded law."""
         return self.noise_std * self.dim**0.5 if self.noise == "gaussian" else self.noise_radius
 
-    def draw_patterns(self, key: Key, dtype: jnp.dtype) -> Float[Array, "pattern member dim"]:
+    def draw_patterns(self, key: Key, dtype: Any) -> Float[Array, "pattern member dim"]:
         """Orthonormal patterns in random directions, or sets of patterns that are orthogonal to each other."""
         return pattern_sets(key, self.patterns, self.dim, dtype, self.set_size, self.set_spread)
 
@@ -276,7 +276,7 @@ def _check_rounding(data: TokenData, many: float, few: float) -> None:
     counts["non-discriminative"] = data.tokens - relevant - confusion
     for (name, count), fraction in zip(counts.items(), (many, few, 1 - many - few), strict=True):
         require(
-            fraction < 1e-9 or count.min() >= 1,
+            fraction < 1e-9 or bool(count.min() >= 1),
             f"a {name} fraction of {fraction:g} of {data.tokens} tokens is {fraction * data.tokens:g}, "
             f"which rounds to none in some samples; use more tokens or another fraction.",
         )

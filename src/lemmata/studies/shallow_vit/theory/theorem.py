@@ -103,7 +103,9 @@ def conditions(trial: Any) -> list[Condition]:
     return [
         *_shared(s),
         Condition("(7) m >= epsilon^-2 M^2 log N", None, _ratio(s.neurons, width_needed(s))),
-        _at_least("(8) alpha_* against alpha_#, epsilon_S = 1/2", s.relevant_fraction, relevant_needed(s)),
+        _at_least(
+            "(8) alpha_* against alpha_#, epsilon_S = 1/2", s.relevant_fraction, relevant_fraction_needed(s)
+        ),
         Condition("(223) B >= ((1+sigma+tau)/(1-sigma-tau))^2", None, _ratio(s.batch, batch_for_luck(s))),
         Condition("(134) B keeps lucky gates open", None, _ratio(s.batch, batch_for_gates(s))),
         Condition("(10) N >= 1/(alpha_* - c''(sigma+tau))^2", None, _ratio(s.samples, samples_needed(s))),
@@ -117,7 +119,7 @@ def thesis_conditions(trial: Any) -> list[Condition]:
     return [
         *_shared(s),
         Condition("[T] m >= M^2 log N", None, _ratio(s.neurons, width_needed(s))),
-        _at_least("[T] (2.8) alpha_* against alpha_#", s.relevant_fraction, relevant_needed(s)),
+        _at_least("[T] (2.8) alpha_* against alpha_#", s.relevant_fraction, relevant_fraction_needed(s)),
         _at_least("[T] (A.137) batch", *thesis_batch_sides(s)),
         Condition("[T] N >= 1/(alpha_* - c''(sigma+tau))^2", None, _ratio(s.samples, samples_needed(s))),
     ]
@@ -151,7 +153,7 @@ def smallest_width_slack(s: Setting) -> float:
     return s.patterns * math.sqrt(math.log(max(s.samples, 2)) / s.neurons)
 
 
-def relevant_needed(s: Setting) -> float:
+def relevant_fraction_needed(s: Setting) -> float:
     """alpha_# / (epsilon_S exp(-(delta+tau)) (1 - (sigma+tau))) ([P] 8); [T] has no epsilon_S, that is 1."""
     return _ratio(s.confusion_fraction, s.room)
 
@@ -174,6 +176,11 @@ def batch_for_gates(s: Setting) -> float:
     return (
         cross * s.hidden_std * math.sqrt(s.patterns) / (s.slack * s.relevant_fraction * attention**2)
     ) ** 2
+
+
+def typical_noise(noise_std: float, dim: int) -> float:
+    """c_0 sqrt(d): the typical length of Gaussian token noise, the tau of the experiments."""
+    return noise_std * math.sqrt(dim)
 
 
 def thesis_batch_sides(s: Setting) -> tuple[float, float]:
@@ -226,8 +233,9 @@ def output_growth(s: Setting, attention: float) -> tuple[float, float]:
 def steps_from_growth(s: Setting, attention: float) -> float:
     """The T at which the bound (63) on the output reaches one; infinite where it never grows.
 
-    (67) solves a_1 (eta T)^2 = 1 as T = 1/(eta a_1) and then drops one alpha_*; the root itself, T = 1/(eta sqrt(a_1)) where
-    the second power leads, scales as 1/(eta alpha_*) directly.
+    (67) solves a_1 (eta T)^2 = 1 as T = 1/(eta a_1) and then drops one alpha_*. The root itself is 1/(eta sqrt(a_1)), which
+    scales as 1/(eta alpha_*), where the second power leads: without disorder a_0 = a_1^2, so for a_1 above one (wide
+    networks); below, the fifth power leads, and T scales as alpha_*^(-4/5).
     """
     second, fifth = output_growth(s, attention)
     if second + fifth <= 0:
