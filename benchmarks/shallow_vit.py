@@ -26,10 +26,11 @@ import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 
-from lemmata.descent import hinge_loss  # noqa: E402
+from lemmata.descent import Descent, hinge_loss  # noqa: E402
+from lemmata.guard import double  # noqa: E402
 from lemmata.studies.shallow_vit.data import TokenData  # noqa: E402
 from lemmata.studies.shallow_vit.network import Network  # noqa: E402
-from lemmata.studies.shallow_vit.trials import SGD, ViTTraining, batch_gradient  # noqa: E402
+from lemmata.studies.shallow_vit.trials import ViTTraining  # noqa: E402
 from lemmata.trial import random_key, with_precision  # noqa: E402
 
 BATCH, TOKENS, DIM, NEURONS = 32, 100, 10, 1000
@@ -39,7 +40,7 @@ FLOPS = BATCH * (3 * 2 * TOKENS * NEURONS * DIM + 4 * 2 * TOKENS * TOKENS * DIM)
 TRIAL = ViTTraining(
     data=TokenData(samples=BATCH, tokens=TOKENS, dim=DIM, relevant_fraction=0.5, confusion_fraction=0.05),
     network=Network(neurons=NEURONS),
-    descent=SGD(batch=BATCH),
+    descent=Descent(learning_rate=1.0, loss="hinge", batches="full", stop="cap"),
 )
 
 
@@ -66,8 +67,9 @@ def main() -> None:
 
 
 def start(runs: int):
-    keys = jnp.stack([random_key(TRIAL, seed) for seed in range(runs)])
-    return jax.vmap(with_precision(TRIAL).start)(keys)
+    with double():
+        keys = jnp.stack([random_key(TRIAL, seed) for seed in range(runs)])
+        return jax.vmap(with_precision(TRIAL).start)(keys)
 
 
 def lab_steps(runs: int, steps: int) -> Callable[[], object]:
@@ -101,7 +103,8 @@ def matrix_peak() -> Callable[[], object]:
 
 
 def jax_step(states, steps: int, step: Callable) -> Callable[[], object]:
-    trial = with_precision(TRIAL)
+    with double():
+        trial = with_precision(TRIAL)
 
     @jax.jit
     def train(weights):
@@ -110,7 +113,11 @@ def jax_step(states, steps: int, step: Callable) -> Callable[[], object]:
 
         return jax.lax.fori_loop(0, steps, body, weights)
 
-    return lambda: jax.block_until_ready(train(states.weights))
+    def work() -> object:
+        with double():
+            return jax.block_until_ready(train(states.params))
+
+    return work
 
 
 def updated(weights, gradient):
@@ -122,10 +129,10 @@ def one_by_one(trial, states, weights):
     time."""
 
     def run(given):
-        one, votes, data = given
-        return updated(one, batch_gradient(trial.network, "hinge", one, votes, data, jnp.arange(BATCH))[1])
+        one, data, world, key = given
+        return updated(one, trial.slope(one, data, world, key)[1])
 
-    return jax.lax.map(run, (weights, states.votes, states.data))
+    return jax.lax.map(run, (weights, states.data, states.world, states.key))
 
 
 def all_at_once(trial, states, weights):
@@ -143,7 +150,7 @@ def all_at_once(trial, states, weights):
 
         return updated(one, jax.grad(objective)(one))
 
-    return jax.vmap(run)(weights, states.votes, states.data)
+    return jax.vmap(run)(weights, states.world.votes, states.data)
 
 
 # PyTorch ----------------------------------------------------------------------------------------------------
@@ -160,11 +167,11 @@ def torch_steps(states, steps: int) -> dict[str, Callable[[], object]]:
 
     runs = [
         {
-            "query": tensor(states.weights.query[n, 0]),
-            "key": tensor(states.weights.key[n, 0]),
-            "value": tensor(states.weights.value[n, 0]),
-            "hidden": tensor(states.weights.hidden[n]),
-            "votes": tensor(states.votes[n, ..., 0]),
+            "query": tensor(states.params.query[n, 0]),
+            "key": tensor(states.params.key[n, 0]),
+            "value": tensor(states.params.value[n, 0]),
+            "hidden": tensor(states.params.hidden[n]),
+            "votes": tensor(states.world.votes[n, ..., 0]),
             "tokens": tensor(states.data.tokens[n]),
             "label": tensor(states.data.label[n, :, 0]),
         }

@@ -1,5 +1,9 @@
-"""How arguments are checked under test: shapes by jaxtyping, types by beartype; a whole number is a number."""
+"""How arguments are checked under test: shapes by jaxtyping, types by beartype; a number of NumPy's is a number."""
 
-from beartype import BeartypeConf, beartype
+import numpy as np
+from beartype import BeartypeConf, FrozenDict, beartype
 
-checked = beartype(conf=BeartypeConf(is_pep484_tower=True))
+NUMBERS = FrozenDict(
+    {int: int | np.integer, float: float | int | np.floating | np.integer, bool: bool | np.bool_}
+)
+checked = beartype(conf=BeartypeConf(hint_overrides=NUMBERS))

@@ -123,7 +123,8 @@ def test_a_verdict_stands_with_its_tolerance_range_parts_and_losses(html):
 
 def test_conditions_are_counts_of_cells(html):
     assert "1 of 2 conditions met in all cells" in html
-    assert "(2) d &gt; n: in 3 of 12 cells, missed by a factor 40 at worst" in html
+    assert "worst: (2) d &gt; n, missed by a factor 40" in html
+    assert "(2) d &gt; n: in 3 of 12 cells, missed by a factor 40" in html
     assert "(3) n large" not in html
 
 

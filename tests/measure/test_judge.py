@@ -229,6 +229,9 @@ def test_an_identity_holds_to_rounding_and_is_no_discovery():
     narrow = Verdict("n", "", "holds", "", Estimate(0.0, -0.99, 0.99), (-1.0, 1.0))
     assert together([narrow, open_])[0].verdict == "inconclusive"
     assert [v.verdict for v in together([narrow, same, other])] == ["holds", "holds", "fails"]
+    spread = Verdict("s", "", "holds", "", Estimate(0.0, -0.9, 0.9), (-1.0, 1.0), kind="identity")
+    assert together([spread, open_])[0].verdict == "holds"
+    assert together([spread, *[spread] * 20, narrow, open_])[-2].verdict == "inconclusive"
 
 
 def test_numbers_without_an_interval_are_no_discoveries():
@@ -406,6 +409,16 @@ def test_a_bend_that_stays_within_the_tolerance_is_said_and_does_no_harm():
     )
     assert judged.verdict == "holds"
     assert "falling" in judged.seen
+
+
+def test_a_law_whose_parts_alone_would_not_decide_says_so():
+    unsure = judge(
+        claim(tolerance=(-0.6, -0.4)), results(3, time=power(lambda n: n**-0.5, 0.15)), time_exponent
+    )
+    sure = judge(claim(tolerance=(-0.9, -0.1)), results(time=power(lambda n: n**-0.5, 0.05)), time_exponent)
+    assert (unsure.verdict, sure.verdict) == ("holds", "holds")
+    assert "Its parts alone leave it open: -0." in unsure.note
+    assert "parts" not in sure.note
 
 
 def test_boundaries_and_level_sets_are_measured_locally_too():

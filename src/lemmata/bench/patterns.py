@@ -87,7 +87,7 @@ def _ball_radius(normal: Array) -> Array:
 # Roles -----------------------------------------------------------------------------------------------------------------
 
 
-def share_count(mean: float | Array, turn: Array | int, rounding: Rounding) -> Int[Array, ""]:
+def share_count(mean: float | Array, turn: Array | int, rounding: Rounding) -> Int[Array, "*turns"]:
     """How many tokens of a role the sample of this turn has, when a fraction makes `mean` tokens.
 
     "alternate" spreads the remainder over the samples, so that the average over samples is exactly `mean` (2.5 tokens: 3, 2,

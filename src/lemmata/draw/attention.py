@@ -1,7 +1,7 @@
 """Attention maps: logits beside the mask they should show, as a mosaic over the grid, and growing over training; and
 attention over a sequence of tokens as blocks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -67,7 +67,7 @@ def mosaic(
 
 
 def small_multiples(
-    panels: Sequence[Axes], maps: Sequence[np.ndarray], titles: Sequence[str], group_of: np.ndarray
+    panels: Iterable[Axes], maps: Sequence[np.ndarray], titles: Sequence[str], group_of: np.ndarray
 ) -> AxesImage:
     """The same heat map at several times, all with the colours of the last one."""
     limits = logit_range(maps[-1])

@@ -35,6 +35,7 @@ from lemmata.draw.palette import (  # noqa: F401  (the colours are part of the s
     YELLOW,
     colours,
 )
+from lemmata.measure.estimate import Unmeasurable
 from lemmata.status import CONVERGED, STATUS
 
 if TYPE_CHECKING:
@@ -96,12 +97,16 @@ Drawn = tuple[Figure, str]
 
 def picture(draw: "Callable[[xr.Dataset], Drawn]") -> Callable[..., Figure]:
     """Decorates a drawing of results that returns a figure and what it shows: draws it in the lab's style and writes the
-    caption. What comes out takes the results and, if there are any, the verdicts."""
+    caption. What comes out takes the results and, if there are any, the verdicts. Results that lack what a measure needs
+    give a blank picture that says so."""
 
     @wraps(draw)
     def drawn(results: "xr.Dataset", verdicts: "Sequence[Verdict]" = ()) -> Figure:
         with lab_style():
-            figure, text = draw(results)
+            try:
+                figure, text = draw(results)
+            except Unmeasurable as lack:
+                figure, text = blank(), f"Nothing to draw: {lack}"
             caption(figure, results, text, verdicts)
         return figure
 
@@ -115,6 +120,13 @@ def canvas(
     with lab_style():
         figure = Picture(figsize=(width * columns, height * rows), layout="constrained")
         return figure, figure.subplots(rows, columns, **options)
+
+
+def blank() -> Figure:
+    """A canvas with nothing on it."""
+    figure, axes = canvas(height=1.0)
+    axes.axis("off")
+    return figure
 
 
 # Axes ------------------------------------------------------------------------------------------------------------------
@@ -230,6 +242,8 @@ def shared_key(figure: Figure, panels: Any) -> None:
     for axes in np.ravel(panels):
         handles, labels = axes.get_legend_handles_labels()
         entries = dict(zip(labels, handles, strict=True)) | entries
+    if not entries:
+        return
     columns = _fitting(list(entries), figure.get_figwidth() - 0.3)
     figure.legend(list(entries.values()), list(entries), loc="outside upper left", ncols=columns)
 

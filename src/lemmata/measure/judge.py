@@ -79,7 +79,7 @@ def judge(
         rivals=dict(claim.rivals),
         left_out=left_out,
         violations=found.violations,
-        looseness=_looseness(estimate, claim.tolerance),
+        looseness=_looseness(estimate, claim.tolerance) if claim.kind in ("bound", "for-all") else "",
         seen=_seen(estimate),
         cells=int(_points(runs.used | runs.lost).sum()),
         inside=inside,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 STYLE = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
 OUTCOMES = {"holds": "✓", "fails": "✗", "inconclusive": "?"}
+PLURAL = {"holds": "hold", "fails": "fail"}
 IMAGES = {".png": "image/png", ".svg": "image/svg+xml"}
 
 
@@ -109,7 +110,7 @@ def _figures(study: Study, parts: Sequence[Chapter]) -> str:
 def _tally(verdicts: Sequence[Verdict]) -> str:
     judged = [v for v in verdicts if v.kind != "identity"]
     counts = {outcome: sum(v.verdict == outcome for v in judged) for outcome in OUTCOMES}
-    said = [_outcome(outcome, f"{count} {outcome}") for outcome, count in counts.items() if count]
+    said = [_outcome(o, f"{n} {o if n == 1 else PLURAL.get(o, o)}") for o, n in counts.items() if n]
     exact = len(verdicts) - len(judged)
     said += [f"{exact} identit{'y' if exact == 1 else 'ies'}"] if exact else []
     return ", ".join(said) or "none"
@@ -186,7 +187,7 @@ def _claim(study: Study, readings: Sequence[Verdict]) -> str:
     known = {claim.id: claim for claim in study.claims}.get(first.id)
     source = f"{escape(known.reference)}, " if known else ""
     figure = f', <a href="#{_anchor(study.id, known.figure)}">{escape(known.figure)}</a>' if known else ""
-    why = f"<details><summary>why so far</summary>{escape(known.reason)}</details>" if known else ""
+    why = f"<details><summary>why</summary>{escape(known.reason)}</details>" if known else ""
     cells = [
         f'<td rowspan="{len(readings)}">{escape(first.statement)}'
         f'<div class="note"><b>{escape(first.id)}</b>, {source}{escape(first.kind)}{figure}</div></td>'
@@ -220,7 +221,7 @@ def _measured(v: Verdict) -> str:
         said.append(
             f"lower part {lower.value:.3g} {lower.interval}, upper {upper.value:.3g} {upper.interval}"
         )
-    if v.violations is not None and v.violations.exists:
+    if v.violations is not None and v.violations.exists and "violate" not in v.note:
         said.append(f"share of runs that violate it {v.violations.value:.3g} {v.violations.interval}")
     said += [v.looseness] if v.looseness else []
     lost = ", ".join(f"{count} {status}" for status, count in v.left_out.items() if count)
@@ -231,7 +232,8 @@ def _measured(v: Verdict) -> str:
 
 
 def _conditions(conditions: Sequence[ConditionCount]) -> str:
-    """How many conditions are met in every cell; those that are not, with the number of cells and the worst margin."""
+    """How many conditions are met in every cell, and the worst of those that are not; all of them, with the number of cells
+    and the worst margin, on request."""
     if not conditions:
         return ""
     missed = [c for c in conditions if c.met < c.cells]
@@ -240,11 +242,15 @@ def _conditions(conditions: Sequence[ConditionCount]) -> str:
         for c in missed
     )
     said = f"{len(conditions) - len(missed)} of {len(conditions)} conditions met in all cells"
-    return f'<div class="note">{said}</div>' + (f'<ul class="note">{items}</ul>' if items else "")
+    if not missed:
+        return f'<div class="note">{said}</div>'
+    worst = min(missed, key=lambda c: c.worst_margin)
+    summary = escape(f"{said}; worst: {worst.name}, {_margin(worst)}")
+    return f"<details><summary>{summary}</summary><ul>{items}</ul></details>"
 
 
 def _margin(c: ConditionCount) -> str:
-    by = f"missed by a factor {1 / c.worst_margin:.3g} at worst" if 0 < c.worst_margin < 1 else ""
+    by = f"missed by a factor {1 / c.worst_margin:.3g}" if 0 < c.worst_margin < 1 else ""
     by = by or f"worst margin {c.worst_margin:.3g}"
     return by + (" (its constant set to 1)" if c.holds is None else "")
 

@@ -5,20 +5,21 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.descent import Descent, train
+from lemmata.descent import Descent
+from lemmata.errors import BadInput
+from lemmata.loop import train
+from lemmata.studies.benign_overfitting import theory
 from lemmata.studies.benign_overfitting.data import Data, draw, feature_index, gather, scatter
-from lemmata.studies.benign_overfitting.network import Network, look, output
-from lemmata.studies.benign_overfitting.simulators import (
-    Grams,
-    Rows,
-    coefficients,
+from lemmata.studies.benign_overfitting.network import Filters, Network, draw_weights, look, output
+from lemmata.studies.benign_overfitting.trials import BenignOverfitting
+from lemmata.studies.benign_overfitting.trials.convolution import Convolution
+from lemmata.studies.benign_overfitting.trials.instances import (
     draw_explicit,
-    drive,
     explicit_instance,
     wishart_instance,
 )
-from lemmata.studies.benign_overfitting.trials import BenignOverfitting
-from lemmata.trial import put, random_key
+from lemmata.studies.benign_overfitting.trials.simulators import Grams, Rows, coefficients, drive
+from lemmata.trial import put, put_all, random_key
 
 INSTANCES = [
     (2, True, True),
@@ -39,7 +40,7 @@ def trial(samples=5, orthogonal=True, balanced=True, simulator="row", **more):
             orthogonal_noise=orthogonal,
             balanced_labels=balanced,
         ),
-        network=Network(key_dim=30, value_dim=6, init_divisor=2.0),
+        network=Network(key_dim=30, value_dim=6, init_divisor=2.0, readout_divisor=1.0),
         descent=Descent(steps=300, target_loss=1e-5, logs=8),
         simulator=simulator,
         precision="float64",
@@ -158,11 +159,8 @@ def test_rows_of_alpha_sum_to_zero():
 
 def gaussian(key_dim, dim, simulator="row", sampling="explicit"):
     base = trial(3, False, True, simulator, sampling=sampling)
-    return put(
-        put(put(put(base, "network.init", "gaussian"), "network.key_dim", key_dim), "data.dim", dim),
-        "network.std_qk",
-        0.1,
-    )
+    changes = {"network.init": "gaussian", "network.key_dim": key_dim, "data.dim": dim, "network.std_qk": 0.1}
+    return put_all(base, changes)
 
 
 def test_wishart_start_has_the_law_of_the_explicit_start():
@@ -218,8 +216,88 @@ def test_a_float32_trial_holds_no_float64():
 
 def test_the_step_size_is_constant_unless_it_ramps_up():
     assert all(trial().rate(jnp.asarray(t)) == 0.1 for t in (0, 1, 100))
-    ramping = put(put(trial(), "ramp_steps", 10.0), "ramp_start", 1e-2)
+    ramping = put_all(trial(), {"ramp_steps": 10.0, "ramp_start": 1e-2})
     np.testing.assert_allclose([ramping.rate(jnp.asarray(t)) for t in (0, 5, 10, 20)], [1e-3, 1e-2, 0.1, 0.1])
+
+
+def test_the_clock_adds_up_the_steps_that_are_taken():
+    ramping = put_all(trial(3), {"ramp_steps": 10.0, "ramp_start": 1e-2, "descent.steps": 20})
+    done = train(ramping, 0)
+    np.testing.assert_allclose(done["time_curve"], theory.clock(ramping)[list(ramping.log_steps)], rtol=1e-12)
+
+
+@pytest.mark.parametrize(("attention", "value"), [(0.0, 1.0), (1.0, 0.0)])
+def test_frozen_parts_stay_as_they_were_and_all_forms_agree(attention, value):
+    arm = put_all(trial(4), {"descent.attention_rate": attention, "value_rate": value, "descent.steps": 20})
+    direct, row, gram = (train(put(arm, "simulator", s), 1) for s in ("direct", "row", "gram"))
+    for form in (row, gram):
+        np.testing.assert_allclose(form["train_loss_curve"], direct["train_loss_curve"], rtol=1e-10)
+        np.testing.assert_allclose(form["test_loss"], direct["test_loss"], rtol=1e-10)
+    logits, values = np.ptp(row["logits_curve"], axis=0).max(), np.ptp(row["signal_value_curve"])
+    assert (logits == 0) == (attention == 0)
+    assert (values == 0) == (value == 0)
+
+
+def test_ones_own_data_and_weights_come_in_by_the_door():
+    """Weights of one's own: doubled read-outs quadruple the speed of the values. Data of one's own: labels turned round."""
+    base = put(trial(4), "descent.steps", 1)
+    key = jax.random.key(3)
+    drawn = draw_explicit(base.data, base.network, base.test_points, key, "float64")
+    same = train(base, key=key, data=drawn.train, weights=drawn.weights)
+    assert same["test_loss"] == train(base, key=key)["test_loss"]
+    louder = drawn.weights._replace(readout=2 * drawn.weights.readout)
+    assert train(base, key=key, weights=louder)["readout_square"] == pytest.approx(4 * same["readout_square"])
+    turned = train(base, key=key, data=drawn.train._replace(labels=-drawn.train.labels))
+    assert turned["train_loss"] != same["train_loss"]
+    with pytest.raises(BadInput, match="wishart takes no data"):
+        train(gaussian(40, 60, sampling="wishart"), weights=drawn.weights)
+
+
+def test_divisors_divide_the_initial_weights_and_the_read_out_apart():
+    """Uniform laws in (-b, b) with b = 1/sqrt(fan in) over the divisor; the largest of many draws comes within 1 % of b."""
+    network = Network(key_dim=40, value_dim=60, init_divisor=4.0, readout_divisor=2.0)
+    weights = draw_weights(network, jax.random.key(0), 100, "float64")
+    for matrix in weights[:3]:
+        assert np.abs(matrix).max() == pytest.approx(0.1 / 4, rel=0.01)
+    assert np.abs(weights.readout).max() == pytest.approx(60**-0.5 / 2, rel=0.1)
+    assert np.abs(weights.readout).max() <= 60**-0.5 / 2
+
+
+@pytest.mark.parametrize("sampling", ["explicit", "wishart"])
+def test_test_points_are_not_training_points(sampling):
+    """A fresh noise token has no more to do with a training token than two training tokens of different samples have."""
+    t = gaussian(40, 60, sampling=sampling)
+    start = t.instance(jax.random.key(2))
+    own = np.asarray(start.gram)[2:, 2:]
+    assert np.abs(start.fresh.cross[:, 2:]).max() < 0.8 * np.diag(own)[::2].min()
+    assert not np.array_equal(np.asarray(start.fresh.value[: len(own)]), np.asarray(start.value[2:]))
+
+
+def test_leads_and_losses_are_counted_from_the_step_at_which_they_come():
+    done = train(put(trial(4), "data.signal_norm", 30.0), 1)
+    curve, steps = done["train_loss_curve"], np.asarray(trial(4).log_steps)
+    for level, at in zip((0.1, 0.05, 0.02), done["loss_steps"], strict=False):
+        assert at > 0
+        assert (curve[(steps < at) & np.isfinite(curve)] > level).all()
+        assert (curve[(steps >= at) & np.isfinite(curve)] <= level).all()
+    if done["signal_leads"] >= 0:
+        assert 0 < done["signal_lead_steps"] <= done["steps"] - done["signal_leads"] + 1
+    assert done["query_norm_change"] >= np.nanmax(done["query_growth_curve"])
+
+
+def test_the_convolutional_rival_is_its_formula_and_learns():
+    data = Data(signal_norm=2.0, weak_noise=0.1, noise_ratio=1.0, samples=4, tokens=2, dim=30)
+    rival = Convolution(
+        data, Filters(std=0.1, filters=3), Descent(learning_rate=1.0, steps=400), 5, precision="float64"
+    )
+    weights = rival.network.draw(jax.random.key(0), 30, "float64")
+    tokens = jax.random.normal(jax.random.key(1), (2, 2, 30))
+    plus, minus = (sum(max(float(w @ x), 0) ** 3 for w in part for x in tokens[1]) / 3 for part in weights)
+    assert rival.network.output(weights, tokens)[1] == pytest.approx(plus - minus)
+    done = train(rival, 0)
+    assert done["train_loss_curve"][0] == pytest.approx(np.log(2), abs=0.05)
+    assert done["steps"] < 400
+    assert done["test_error"] == 0
 
 
 @pytest.mark.slow

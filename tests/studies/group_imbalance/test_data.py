@@ -16,9 +16,13 @@ MIXED = data.mixture(
 
 def test_samples_have_the_mixtures_moments_and_labels_the_teachers_chances():
     population = Population(
-        fractions=(0.3, 0.7), means=((1.0, 0.5), (-0.5, 0.2)), covariances=tuple(map(lambda c: tuple(map(tuple, c)), MIXED.covariances)),
-        dim=2, neurons=2, samples=200_000,
-    )  # fmt: skip
+        fractions=(0.3, 0.7),
+        means=((1.0, 0.5), (-0.5, 0.2)),
+        covariances=tuple(tuple(map(tuple, c)) for c in MIXED.covariances.tolist()),
+        dim=2,
+        neurons=2,
+        samples=200_000,
+    )
     world = population.world(jax.random.key(0))
     drawn = population.draw(jax.random.key(1), world)
     for group in (0, 1):

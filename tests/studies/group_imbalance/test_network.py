@@ -37,7 +37,9 @@ def test_loss_gradient_and_hessian_are_those_of_automatic_differentiation(neuron
 def test_numpy_and_jax_give_the_same_local_derivatives():
     logits = np.random.default_rng(0).normal(size=(40, 3)) * 4
     labels = np.random.default_rng(1).random(40)
-    for ours, theirs in zip(network.local(logits, labels), network.local(jnp.asarray(logits), jnp.asarray(labels)), strict=True):
+    for ours, theirs in zip(
+        network.local(logits, labels), network.local(jnp.asarray(logits), jnp.asarray(labels)), strict=True
+    ):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14)
 
 
@@ -89,11 +91,15 @@ def test_alignment_undoes_a_permutation_both_ways():
     teacher = np.random.default_rng(0).normal(size=(5, 4))
     shuffled = teacher[:, [2, 0, 3, 1]] + 1e-3
     np.testing.assert_allclose(network.align_columns(shuffled, teacher), teacher, atol=2e-3)
-    np.testing.assert_allclose(network.aligned(jnp.asarray(shuffled)[None], jnp.asarray(teacher))[0], teacher, atol=2e-3)
+    np.testing.assert_allclose(
+        network.aligned(jnp.asarray(shuffled)[None], jnp.asarray(teacher))[0], teacher, atol=2e-3
+    )
     assert network.distance(shuffled, teacher) == pytest.approx(np.sqrt(20) * 1e-3)
 
 
 def test_permuting_neurons_does_not_change_the_risk():
     world, data = _instance()
     a = network.loss_of(world.teacher, data.inputs, data.labels)
-    np.testing.assert_allclose(a, network.loss_of(world.teacher[:, ::-1], data.inputs, data.labels), rtol=1e-12)
+    np.testing.assert_allclose(
+        a, network.loss_of(world.teacher[:, ::-1], data.inputs, data.labels), rtol=1e-12
+    )

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.integrate import quad
 from scipy.stats import norm
 
 from lemmata.studies.group_imbalance import theory
@@ -28,26 +27,36 @@ def _setting(shift=1.0, spreads=(1.0, 1.5), fractions=(0.6, 0.4), neurons=2, dim
 
 
 def _quad(function, mean, std):
-    """Adaptive quadrature: the second way."""
-    points = sorted({mean, 0.0, mean / 2})
-    inside = [p for p in points if mean - 38 < p < mean + 38]
-    return quad(
-        lambda z: function(theory.slope(np.asarray(std * z)), z) * norm.pdf(z - mean), mean - 38, mean + 38,
-        points=inside, epsabs=0, epsrel=1e-13, limit=500,
-    )[0]  # fmt: skip
+    """The second way: Gauss-Legendre with 24 nodes on panels that are short beside the distance of the poles."""
+    place, weight = np.polynomial.legendre.leggauss(24)
+    low, high = min(mean, 0) - 14, max(mean, 0) + 14
+    edges = np.linspace(low, high, int((high - low) * max(2, std)) + 1)
+    half = (edges[1] - edges[0]) / 2
+    z = ((edges[:-1] + half)[:, None] + half * place).ravel()
+    return float(
+        np.tile(half * weight, len(edges) - 1) @ (function(theory.slope(std * z), z) * norm.pdf(z - mean))
+    )
 
 
-@pytest.mark.parametrize(("mean", "std"), [(0, 1), (0, 0.05), (1, 1), (2, 1), (-2, 1), (4, 1), (0, 10), (3, 5), (8, 1), (20, 12)])
-def test_moments_and_gaps_agree_with_adaptive_quadrature_to_1e_12(mean, std):
+@pytest.mark.parametrize(
+    ("mean", "std"),
+    [(0, 1), (0, 0.05), (1, 1), (2, 1), (-2, 1), (4, 1), (0, 10), (3, 5), (8, 1), (20, 12), (1, 200)],
+)
+def test_moments_and_gaps_agree_with_another_quadrature_to_1e_12(mean, std):
     for order in (0, 1, 2):
-        once, twice = _quad(lambda g, z, q=order: g * z**q, mean, std), _quad(lambda g, z, q=order: g**2 * z**q, mean, std)
+        once, twice = (
+            _quad(lambda g, z, q=order: g * z**q, mean, std),
+            _quad(lambda g, z, q=order: g**2 * z**q, mean, std),
+        )
         assert theory.alpha_moment(order, mean, std) == pytest.approx(once, rel=1e-12, abs=1e-15)
         assert theory.beta_moment(order, mean, std) == pytest.approx(twice, rel=1e-12, abs=1e-15)
     centre = _quad(lambda g, z: g, mean, std)
     spread = _quad(lambda g, z: (g - centre) ** 2, mean, std)
     assert theory.value_gap(mean, std) == pytest.approx(spread, rel=1e-11)
     tilt = _quad(lambda g, z: g * z**2, mean, std) / (mean**2 + 1)
-    assert theory.tilted_gap(mean, std) == pytest.approx(_quad(lambda g, z: (g - tilt) ** 2 * z**2, mean, std), rel=1e-11)
+    assert theory.tilted_gap(mean, std) == pytest.approx(
+        _quad(lambda g, z: (g - tilt) ** 2 * z**2, mean, std), rel=1e-11
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,9 +92,17 @@ def test_rho_is_positive_and_even(mean, std):
 @pytest.mark.parametrize("mean", [0.0, 0.7, 2.0])
 def test_limits_of_the_gaps(mean):
     """Properties 4.1 to 4.3, mended: sigma^4 for both; sigma^-1 and sigma^-3; e^-2 sigma u."""
-    for found, limit in zip((theory.value_gap(mean, 1e-2), theory.tilted_gap(mean, 1e-2)), theory.small_std(mean, 1e-2), strict=True):
+    for found, limit in zip(
+        (theory.value_gap(mean, 1e-2), theory.tilted_gap(mean, 1e-2)),
+        theory.small_std(mean, 1e-2),
+        strict=True,
+    ):
         assert found == pytest.approx(limit, rel=5e-3)
-    for found, limit in zip((theory.value_gap(mean, 400.0), theory.tilted_gap(mean, 400.0)), theory.large_std(mean, 400.0), strict=True):
+    for found, limit in zip(
+        (theory.value_gap(mean, 400.0), theory.tilted_gap(mean, 400.0)),
+        theory.large_std(mean, 400.0),
+        strict=True,
+    ):
         assert found == pytest.approx(limit, rel=1e-2)
     assert theory.value_gap(12.0, 1.0) == pytest.approx(theory.far_mean(12.0, 1.0), rel=1e-3)
 
@@ -122,7 +139,9 @@ def _moment_matrix(mean, std, nodes=60):
     weight = weight / weight.sum()
     total = 0
     for sign in (1, -1):
-        x = np.stack(np.meshgrid(place + sign * mean[0], place + sign * mean[1], indexing="ij"), -1).reshape(-1, 2)
+        x = np.stack(np.meshgrid(place + sign * mean[0], place + sign * mean[1], indexing="ij"), -1).reshape(
+            -1, 2
+        )
         rows = (theory.slope(std * x)[:, :, None] * x[:, None, :]).reshape(len(x), 4)
         total = total + rows.T @ (np.outer(weight, weight).ravel()[:, None] * rows) / 2
     return np.linalg.eigvalsh(total)[0]
@@ -157,10 +176,17 @@ def test_property_10_and_the_identities_between_the_functions():
         assert 1 <= bounds.d_moment(s, m) ** 2 <= bounds.d_moment(s, 2 * m)
     assert bounds.gamma_fn(s) * s.sigma_max**2 == pytest.approx(bounds.g_fn(s), rel=1e-14)
     full = bounds.sample_complexity_factor_full(s)
-    direct = (s.sigma_max * s.singular_values[0]) ** 2 * s.covariance_condition**12 * bounds.d_moment(s, 12) / bounds.gamma_fn(s) ** 2
+    direct = (
+        (s.sigma_max * s.singular_values[0]) ** 2
+        * s.covariance_condition**12
+        * bounds.d_moment(s, 12)
+        / bounds.gamma_fn(s) ** 2
+    )
     assert full == pytest.approx(direct, rel=1e-12)
     assert bounds.sample_complexity_early(s) <= bounds.sample_complexity(s) * (1 + 1e-12)  # (C.90), (C.91)
-    assert bounds.average_risk_factor(s) == pytest.approx(bounds.weight_error_factor(s) * np.sqrt(bounds.m_moment(s, 2)))
+    assert bounds.average_risk_factor(s) == pytest.approx(
+        bounds.weight_error_factor(s) * np.sqrt(bounds.m_moment(s, 2))
+    )
     assert 0 < bounds.rate_parameter(s) < 1
     assert bounds.in_convex_ball(s, s.teacher)
     assert not bounds.in_convex_ball(s, s.teacher + 1)
@@ -175,14 +201,24 @@ def test_closed_forms_by_hand():
     assert bounds.contraction_bound(s) == pytest.approx(1 - rho / 4, rel=1e-14)
     assert bounds.sample_complexity_factor(s) == pytest.approx(rho**-2, rel=1e-12)
     assert bounds.curvature_bounds(s) == pytest.approx((rho, 1 / 8), rel=1e-14)
-    assert bounds.convexity_samples(s, 0.1) == pytest.approx(100 / rho**2 * 2 * 32 * np.log(2) ** 2, rel=1e-12)
+    assert bounds.convexity_samples(s, 0.1) == pytest.approx(
+        100 / rho**2 * 2 * 32 * np.log(2) ** 2, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize(
     ("column", "grid", "expected"),
     [
-        ("covariance-large", np.geomspace(1e3, 1e5, 5), {"samples": 3.0, "rate": -1.0, "error": 0.5, "average": 1.0, "group": 1.0}),
-        ("mean", np.geomspace(100, 1000, 5), {"samples": 12.0, "rate": -2.0, "error": 1.0, "average": 2.0, "group": 2.0}),
+        (
+            "covariance-large",
+            np.geomspace(1e3, 1e5, 5),
+            {"samples": 3.0, "rate": -1.0, "error": 0.5, "average": 1.0, "group": 1.0},
+        ),
+        (
+            "mean",
+            np.geomspace(100, 1000, 5),
+            {"samples": 12.0, "rate": -2.0, "error": 1.0, "average": 2.0, "group": 2.0},
+        ),
         ("covariance-small", np.geomspace(1e-6, 1e-4, 5), {"samples": -3.0}),
     ],
 )
@@ -217,7 +253,9 @@ def _grid_risk(mixed, teacher, flat, nodes=80):
 
 
 def test_population_risk_gradient_and_hessian_are_those_of_automatic_differentiation():
-    mixed = mixture([0.4, 0.6], [[0.5, -0.3], [-0.2, 0.4]], [[[0.8, 0.2], [0.2, 0.6]], [[0.5, 0.0], [0.0, 0.7]]])
+    mixed = mixture(
+        [0.4, 0.6], [[0.5, -0.3], [-0.2, 0.4]], [[[0.8, 0.2], [0.2, 0.6]], [[0.5, 0.0], [0.0, 0.7]]]
+    )
     teacher, weights = RNG.normal(size=(2, 2)), RNG.normal(size=(2, 2))
     found = population.population_risk(mixed, teacher, weights, fineness=0.4)
     flat = jnp.asarray(weights.T.reshape(-1))
@@ -242,7 +280,9 @@ def test_quadrature_and_many_draws_agree_beyond_three_dimensions():
     np.testing.assert_allclose(found, drawn, atol=5 * 0.25 / np.sqrt(40_000))
 
 
-@pytest.mark.parametrize(("size", "low"), [(0, 0.0031062), (1, 0.0065919), (2, 0.0065371), (3, 0.0027364), (4, 0.0011051)])
+@pytest.mark.parametrize(
+    ("size", "low"), [(0, 0.0031062), (1, 0.0065919), (2, 0.0065371), (3, 0.0027364), (4, 0.0011051)]
+)
 def test_curvature_of_the_counter_examples_to_lemma_c44(size, low):
     mixed = mixture([1.0], [[size, size]], [np.eye(2)])
     found = population.fisher_information(mixed, np.eye(2), fineness=0.5)
@@ -254,7 +294,9 @@ def test_curvature_of_the_counter_examples_to_lemma_c44(size, low):
 
 def test_one_neuron_is_logistic_regression():
     """I = E[phi'(w.x) x x^T]: by one-dimensional quadrature along w and across."""
-    found = population.fisher_information(mixture([1.0], [np.zeros(3)], [np.eye(3)]), np.array([[2.0], [0.0], [0.0]]))
+    found = population.fisher_information(
+        mixture([1.0], [np.zeros(3)], [np.eye(3)]), np.array([[2.0], [0.0], [0.0]]), fineness=0.5
+    )
     along = theory.alpha_moment(2, 0.0, 2.0)
     across = theory.alpha_moment(0, 0.0, 2.0)
     np.testing.assert_allclose(found.total, np.diag([along, across, across]), atol=1e-8)
@@ -264,7 +306,9 @@ def test_average_excess_is_dk_over_two_whatever_the_mixture():
     for spreads in ((1.0, 1.0), (1.0, 3.0), (0.3, 2.0)):
         s = _setting(spreads=spreads)
         found = population.fisher_information(s.mixture, s.teacher)
-        assert s.mixture.weights @ population.group_excess(found) == pytest.approx(population.average_excess(found), rel=1e-9)
+        assert s.mixture.weights @ population.group_excess(found) == pytest.approx(
+            population.average_excess(found), rel=1e-9
+        )
 
 
 def test_the_hessian_is_lipschitz_with_the_lemmas_constant():

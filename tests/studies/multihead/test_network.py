@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from jax.flatten_util import ravel_pytree
 
 from lemmata import BadInput
-from lemmata.descent import Descent, advance, begin, logistic_loss
+from lemmata.descent import Descent, advance, begin
 from lemmata.reduce import heads as grouped
-from lemmata.studies.multihead import curvature, network
+from lemmata.studies.multihead import network
 from lemmata.studies.multihead.data import Samples, TokenMixture
-from lemmata.studies.multihead.network import Heads, Network
+from lemmata.studies.multihead.network import Heads, Network, derivatives
 
 
 def head(seed, tokens=4, dim=3, size=1.0):
@@ -33,7 +33,7 @@ def mixture(count=30) -> Samples:
 start_heads = eqx.filter_jit(network.start_heads)
 outputs = eqx.filter_jit(network.outputs)
 log_mean_loss = jax.jit(network.log_mean_loss)
-loss_curvature = eqx.filter_jit(curvature.loss_curvature)
+loss_curvature = eqx.filter_jit(derivatives.loss_curvature)
 
 
 def flat_output(flat, tokens):
@@ -55,7 +55,7 @@ def test_closed_form_gradient_and_hessian_are_the_derivatives(seed, size):
 
 _outputs_at = jax.jit(jax.vmap(flat_output, (0, None)))
 _derivatives = jax.jit(lambda flat, x: (jax.grad(flat_output)(flat, x), jax.hessian(flat_output)(flat, x)))
-_closed_forms = jax.jit(lambda *head: (network.head_gradient(*head), network.head_hessian(*head)))
+_closed_forms = jax.jit(lambda *head: (derivatives.head_gradient(*head), derivatives.head_hessian(*head)))
 
 
 def test_gradient_matches_finite_differences():
@@ -96,9 +96,7 @@ def test_the_first_step_from_zero_is_the_closed_form():
     net = Network(heads=3.0, start="interval", simulated=3)
     params, members = start_heads(net, jax.random.key(5), samples)
     zero = network.zero_heads(net, 10, 4)
-    slope = jax.jit(jax.grad(lambda p: jnp.mean(logistic_loss(network.margins(net, p, members, samples)))))(
-        zero
-    )
+    slope = jax.jit(jax.grad(lambda p: network.mean_loss(net, p, members, samples)))(zero)
     steps = params.decoder[:, 0, 0] / network.first_phase_row(samples)[0]
     np.testing.assert_allclose(params.decoder, -steps[:, None, None] * 3**0.5 * slope.decoder, rtol=1e-10)
     np.testing.assert_allclose(slope.attention, 0, atol=1e-15)
@@ -132,19 +130,26 @@ def test_equal_heads_are_one_head_with_two_step_sizes(method, decoder_rate, atte
 def _descend(method, rates, net, members, samples, steps=50):
     """GD, momentum or Adam with a step size of its own for decoder and attention, through the shared optimiser."""
     unit = Descent(learning_rate=1.0, method=method)
-    zero = network.zero_heads(net, *samples.tokens.shape[1:])
-
-    def objective(params):
-        return jnp.mean(logistic_loss(network.margins(net, params, members, samples)))
+    slope = jax.value_and_grad(lambda params: network.mean_loss(net, params, members, samples))
 
     def body(_, fit):
-        ahead = advance(unit, objective, fit)
-        move = Heads(*(rate * (a - b) for rate, a, b in zip(rates, ahead.params, fit.params, strict=True)))
-        params = Heads(*(b + m for b, m in zip(fit.params, move, strict=True)))
-        loss, grads = jax.value_and_grad(objective)(params)
-        return ahead._replace(params=params, loss=loss, grads=grads)
+        return advance(unit, slope, fit, rates=Heads(*rates))
 
-    return jax.jit(lambda fit: jax.lax.fori_loop(0, steps, body, fit))(begin(unit, objective, zero)).params
+    first = begin(unit, slope, network.zero_heads(net, *samples.tokens.shape[1:]))
+    return jax.jit(lambda fit: jax.lax.fori_loop(0, steps, body, fit))(first).params
+
+
+def test_momentum_is_not_plain_descent():
+    """The second step of heavy ball is the new gradient plus 0.9 times the first."""
+    samples, net, ones = mixture(), Network(), jnp.ones(1)
+    slope = jax.jit(jax.grad(lambda params: network.mean_loss(net, params, ones, samples)))
+    zero = network.zero_heads(net, 10, 4)
+    first = slope(zero)
+    once = jax.tree.map(lambda p, g: p - 0.5 * g, zero, first)
+    twice = jax.tree.map(lambda p, g, old: p - 0.5 * (g + 0.9 * old), once, slope(once), first)
+    found = _descend("momentum", (0.5, 0.5), net, ones, samples, steps=2)
+    for a, b in zip(found, twice, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-12)
 
 
 def test_grouped_spectrum_is_the_spectrum_of_all_heads():
@@ -155,15 +160,15 @@ def test_grouped_spectrum_is_the_spectrum_of_all_heads():
     members = jnp.array([2.0, 3.0])
     explicit = grouped.expand(params, members)
     all_heads = Network(heads=5.0, start="random", simulated=5)
-    low, high = curvature.extreme_eigenvalues(loss_curvature(net, params, members, samples), members)
+    low, high = derivatives.extreme_eigenvalues(loss_curvature(net, params, members, samples), members)
     full = loss_curvature(all_heads, explicit, jnp.ones(5), samples).joint
     values = np.linalg.eigvalsh(full)
     np.testing.assert_allclose([low, high], [values[0], values[-1]], rtol=1e-9)
-    by_products = curvature.smallest_eigenvalue_by_products(all_heads, explicit, samples)
+    by_products = derivatives.smallest_eigenvalue_by_products(all_heads, explicit, samples)
     np.testing.assert_allclose(by_products, values[0], rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["full", "pooling"])
+@pytest.mark.parametrize("kind", ["full", "pooling", "last"])
 def test_loss_hessian_is_the_second_derivative(kind):
     samples = mixture()
     net = Network(heads=2.0, start="random", simulated=2, decoder=kind)
@@ -173,7 +178,7 @@ def test_loss_hessian_is_the_second_derivative(kind):
 
     def loss(weights):
         both = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), rebuild(weights), rest)
-        return jnp.mean(logistic_loss(network.margins(net, both, members, samples)))
+        return network.mean_loss(net, both, members, samples)
 
     size = len(flat)
     joint = loss_curvature(net, params, members, samples).joint

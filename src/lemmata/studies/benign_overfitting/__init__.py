@@ -1,7 +1,6 @@
 """Benign overfitting of a transformer: fitting noise need not hurt, and N SNR^2 says when it does."""
 
-from lemmata.studies.benign_overfitting.claims import CLAIMS
-from lemmata.studies.benign_overfitting.ledger import LEDGER
+from lemmata.studies.benign_overfitting.claims import CLAIMS, LEDGER
 from lemmata.study import Study
 
 STUDY = Study(

@@ -28,7 +28,7 @@ def template() -> BenignOverfitting:
 def small(trial: BenignOverfitting) -> BenignOverfitting:
     """A trial shrunk for tests: same mechanism, a thousandth of the work."""
     changes = {"data.tokens": 4, "data.dim": 128, "network.key_dim": 32, "network.value_dim": 16}
-    return put_all(trial, {**changes, "test_points": 20, "descent.steps": 2000})
+    return put_all(trial, {**changes, "test_points": 20, "descent.steps": 4000})
 
 
 def complete(results: xr.Dataset) -> xr.Dataset:
@@ -301,7 +301,7 @@ def _no_strong_token(scale: Scale) -> Sweep:
     return Sweep(trial, (axis("data.samples", samples), controls), tuple(range(by_scale(scale, 2, 3, 10))))
 
 
-RIVAL_DATA = Data(weak_noise=2000**-0.5, noise_ratio=1.0, signal_norm=1.0, samples=16, tokens=2, dim=2000)
+RIVAL_DATA = Data(1.0, 2000**-0.5, noise_ratio=1.0, samples=16, tokens=2, dim=2000, orthogonal_noise=True)
 """One signal and one noise token, sigma_p^2 d = 1: the data of the convolutional theory, where SNR is the signal norm."""
 
 

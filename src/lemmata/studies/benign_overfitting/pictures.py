@@ -221,8 +221,8 @@ def theorem(results: xr.Dataset) -> Drawn:
     """Test loss and time against the target loss, inside Condition 4.1."""
     figure, (left, right) = canvas(2)
     results = results.isel(fraction=0) if "fraction" in results.dims else results
-    drawn = lines(left, results.test_loss, "target_loss", "control", CONTROL + " = {:g}", style="o-")
-    times = lines(right, results.time, "target_loss", "control", CONTROL + " = {:g}", style="o-")
+    said = {"over": "target_loss", "by": "control", "label": lambda c: f"{CONTROL} = {c:g}", "style": "o-"}
+    drawn, times = lines(left, results.test_loss, **said), lines(right, results.time, **said)
     if float(results.test_loss.median()) < CUT:
         power = theory.fresh_loss_exponent(settings(results)["data.tokens"])
         slope(left, drawn[0], power, f"slope {power:g} (mean field)", colour=GREY)

@@ -24,11 +24,11 @@ def _planted(figure: str, seeds: int | None = None, **variables: Any) -> Callabl
     return lambda: made(FIGURES[figure], {name: make(v) for name, v in variables.items()}, "quick", seeds)
 
 
-def _noisy(law: Callable[[Any], float], spread: float = 0.02) -> Make:
+def noisy(law: Callable[[Any], float], spread: float = 0.02) -> Make:
     return lambda trial, rng: law(trial) * np.exp(spread * rng.normal())
 
 
-def _loss_beyond(critical: Callable[[Any], float]) -> Make:
+def loss_beyond(critical: Callable[[Any], float]) -> Make:
     """A test loss that falls from log 2 to nearly 0 where the SNR passes a critical value."""
 
     def loss(trial: Any, rng: np.random.Generator) -> float:
@@ -37,12 +37,12 @@ def _loss_beyond(critical: Callable[[Any], float]) -> Make:
     return loss
 
 
-def _wins_beyond(critical: Callable[[Any], float]) -> Make:
+def wins_beyond(critical: Callable[[Any], float]) -> Make:
     """The signal wins from a critical value of N SNR^2 on."""
     return lambda trial, rng: float(trial.data.control > critical(trial) * np.exp(0.05 * rng.normal()))
 
 
-def _attention(share: float, key: int) -> np.ndarray:
+def attention_on(share: float, key: int) -> np.ndarray:
     """Attention of all queries alike: this share on one kind of key, the rest on the others."""
     return np.where(np.arange(3) == key, share, (1 - share) / 2) * np.ones((3, 1))
 
@@ -69,7 +69,7 @@ def _slow_line(trial: Any, step: np.ndarray) -> np.ndarray:
     return theory.linear_value_bounds(s)[0] / s.learning_rate * theory.clock(trial)[step.astype(int)] / 2
 
 
-def _curve_steps(power: float) -> Make:
+def steps_to_losses(power: float) -> Make:
     """Steps to each loss level that go as a power of the level."""
     return lambda trial, rng: (
         100 * np.array([0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001]) ** power * np.exp(0.02 * rng.normal())
@@ -98,47 +98,47 @@ PLANTED: dict[str, Callable[[], xr.Dataset]] = {
     "benign-generalises": FLOOD,
     "harmful-fits-but-fails": _planted("fig1", test_loss=0.05),
     "harmful-loss-floor": _planted("fig1", test_loss=0.2),
-    "boundary-exponent": _planted("fig1", test_loss=_loss_beyond(lambda t: 40 / t.data.samples)),
-    "winner-exponent": _planted("fig1", signal_wins=_wins_beyond(lambda t: 1600 / t.data.samples)),
-    "boundary-constant": _planted("fig1", test_loss=_loss_beyond(lambda t: (100 / t.data.samples) ** 0.5)),
+    "boundary-exponent": _planted("fig1", test_loss=loss_beyond(lambda t: 40 / t.data.samples)),
+    "winner-exponent": _planted("fig1", signal_wins=wins_beyond(lambda t: 1600 / t.data.samples)),
+    "boundary-constant": _planted("fig1", test_loss=loss_beyond(lambda t: (100 / t.data.samples) ** 0.5)),
     "paper-curve": FLOOD,
     "mean-field-curve": FLOOD,
-    "feedback-curve": _planted("fig1", signal_wins=_wins_beyond(lambda t: 300.0)),
+    "feedback-curve": _planted("fig1", signal_wins=wins_beyond(lambda t: 300.0)),
     "lead-in-fig1": _planted("fig1", **NEVER),
     "norms-in-fig1": FLOOD,
     "fresh-noise-in-fig1": FLOOD,
     "quiet-noise-in-fig1": _planted("fig1", quiet_fraction=0.1),
     "small-margin-in-fig1": _planted("fig1", small_margin_fraction=0.1),
-    "benign-attention": _planted("fig3", attention=_attention(0.5, 0)),
-    "harmful-attention": _planted("fig4", attention=_attention(0.5, 1)),
+    "benign-attention": _planted("fig3", attention=attention_on(0.5, 0)),
+    "harmful-attention": _planted("fig4", attention=attention_on(0.5, 1)),
     "benign-values": _planted("fig3", signal_wins=0.75),
     "harmful-values": _planted("fig4", signal_wins=0.25),
     "benign-linear": _planted("fig3", **_with_curves(lambda t, step: np.expm1(step / 30)), **EARLY_LOSS),
     "benign-logarithmic": _planted("fig3", **_with_curves(lambda t, step: 1e-3 * step), **EARLY_LOSS),
     "stage-order-in-fig3": _planted("fig3", signal_leads=200, **EARLY_LOSS),
     "norms-in-fig3": _planted("fig3", query_norm_change=1.1, key_norm_change=10.0),
-    "time-signal": _planted("time-benign", steps=_noisy(lambda t: 1e6 / t.data.signal_norm)),
-    "time-eps-benign": _planted("time-benign", loss_steps=_curve_steps(-0.5)),
-    "time-constant-benign": _planted("time-benign", steps=1e5, readout_square=_noisy(lambda t: 1 / 768)),
-    "time-samples": _planted("time-harmful", steps=_noisy(lambda t: 100 * t.data.samples**2)),
-    "time-eps-harmful": _planted("time-harmful", loss_steps=_curve_steps(-0.5)),
-    "time-constant-harmful": _planted("time-harmful", steps=1e5, readout_square=_noisy(lambda t: 1 / 768)),
-    "theorem-benign-loss": _planted("theorem-benign", test_loss=_noisy(lambda t: 0.3)),
-    "theorem-benign-power": _planted("theorem-benign", test_loss=_noisy(lambda t: t.descent.target_loss)),
-    "theorem-benign-time": _planted("theorem-benign", steps=_noisy(lambda t: 3000, 1e-4)),
+    "time-signal": _planted("time-benign", steps=noisy(lambda t: 1e6 / t.data.signal_norm)),
+    "time-eps-benign": _planted("time-benign", loss_steps=steps_to_losses(-0.5)),
+    "time-constant-benign": _planted("time-benign", steps=1e5, readout_square=noisy(lambda t: 1 / 768)),
+    "time-samples": _planted("time-harmful", steps=noisy(lambda t: 100 * t.data.samples**2)),
+    "time-eps-harmful": _planted("time-harmful", loss_steps=steps_to_losses(-0.5)),
+    "time-constant-harmful": _planted("time-harmful", steps=1e5, readout_square=noisy(lambda t: 1 / 768)),
+    "theorem-benign-loss": _planted("theorem-benign", test_loss=noisy(lambda t: 0.3)),
+    "theorem-benign-power": _planted("theorem-benign", test_loss=noisy(lambda t: t.descent.target_loss)),
+    "theorem-benign-time": _planted("theorem-benign", steps=noisy(lambda t: 3000, 1e-4)),
     "step-schedule": _planted(
-        "theorem-benign", test_loss=_noisy(lambda t: t.descent.target_loss * t.ramp_steps**0.2)
+        "theorem-benign", test_loss=noisy(lambda t: t.descent.target_loss * t.ramp_steps**0.2)
     ),
     "theorem-fresh-attention": _planted("theorem-benign", least_signal_attention=0.2),
     "theorem-fresh-noise": _planted("theorem-benign", fresh_noise_value=1.5),
     "theorem-norms": _planted("theorem-benign", query_norm_change=5.0, key_norm_change=1.0),
     "theorem-harmful-loss": _planted("theorem-harmful", test_loss=0.15),
-    "theorem-harmful-time": _planted("theorem-harmful", steps=_noisy(lambda t: 3000, 1e-4)),
+    "theorem-harmful-time": _planted("theorem-harmful", steps=noisy(lambda t: 3000, 1e-4)),
     "theorem-harmful-stage1": _planted("theorem-harmful", noise_leads=-1),
     "theorem-quiet-noise": _planted("theorem-harmful", quiet_fraction=0.4),
     "theorem-small-margin": _planted("theorem-harmful", small_margin_fraction=0.4),
-    "harmful-leak-signal": _planted("theorem-harmful", attention=_attention(0.1, 1)),
-    "harmful-leak-noise": _planted("theorem-harmful", attention=_attention(0.1, 1)),
+    "harmful-leak-signal": _planted("theorem-harmful", attention=attention_on(0.1, 1)),
+    "harmful-leak-noise": _planted("theorem-harmful", attention=attention_on(0.1, 1)),
     "stage-order": _planted("literal-constants", signal_leads=200, **EARLY_LOSS),
     "stage1-bound": _planted("literal-constants", signal_leads=-1),
     "benign-linear-bounds": _planted(
@@ -146,32 +146,34 @@ PLANTED: dict[str, Callable[[], xr.Dataset]] = {
     ),
     "lead-lasts": _planted("literal-constants", signal_leads=100, signal_lead_steps=500),
     "asymptotic-constant": _planted(
-        "asymptotic-boundary", signal_wins=_wins_beyond(lambda t: 2 * _mean_field(t))
+        "asymptotic-boundary", signal_wins=wins_beyond(lambda t: 2 * _mean_field(t))
     ),
-    "feedback-constant": _planted("asymptotic-boundary", signal_wins=_wins_beyond(_mean_field)),
-    "feedback-scale": _planted("feedback", signal_wins=_wins_beyond(lambda t: 1.3 * _mean_field(t))),
-    "leak-signal": _planted("attention-leak", attention=lambda t, rng: _attention(0.9, 0)),
-    "leak-noise": _planted("attention-leak", attention=lambda t, rng: _attention(0.9, 0)),
-    "attention-speeds-values": _planted("arms", steps=_noisy(lambda t: 500 + 500 * t.descent.attention_rate)),
-    "attention-speeds-noise": _planted("arms", steps=_noisy(lambda t: 500 + 500 * t.descent.attention_rate)),
+    "feedback-constant": _planted("asymptotic-boundary", signal_wins=wins_beyond(_mean_field)),
+    "feedback-scale": _planted("feedback", signal_wins=wins_beyond(lambda t: 1.3 * _mean_field(t))),
+    "leak-signal": _planted("attention-leak", attention=lambda t, rng: attention_on(0.9, 0)),
+    "leak-noise": _planted("attention-leak", attention=lambda t, rng: attention_on(0.9, 0)),
+    "attention-speeds-values": _planted("arms", steps=noisy(lambda t: 500 + 500 * t.descent.attention_rate)),
+    "attention-speeds-noise": _planted("arms", steps=noisy(lambda t: 500 + 500 * t.descent.attention_rate)),
     "values-drive-attention": _planted(
-        "arms", attention=lambda t, rng: _attention(0.9 - 0.5 * t.value_rate, 0)
+        "arms", attention=lambda t, rng: attention_on(0.9 - 0.5 * t.value_rate, 0)
     ),
-    "values-drive-noise": _planted("arms", attention=lambda t, rng: _attention(0.9 - 0.5 * t.value_rate, 1)),
+    "values-drive-noise": _planted(
+        "arms", attention=lambda t, rng: attention_on(0.9 - 0.5 * t.value_rate, 1)
+    ),
     "ratio-exponent": _planted(
-        "noise-ratio", test_loss=_loss_beyond(lambda t: (20 * t.data.noise_ratio / t.data.samples) ** 0.5)
+        "noise-ratio", test_loss=loss_beyond(lambda t: (20 * t.data.noise_ratio / t.data.samples) ** 0.5)
     ),
     "ratio-exponent-winner": _planted(
-        "noise-ratio", signal_wins=_wins_beyond(lambda t: 20 * t.data.noise_ratio)
+        "noise-ratio", signal_wins=wins_beyond(lambda t: 20 * t.data.noise_ratio)
     ),
     "needs-strong-token": _planted(
-        "no-strong-token", test_loss=0.6, noise_share=_noisy(lambda t: 0.6), status=CAPPED
+        "no-strong-token", test_loss=0.6, noise_share=noisy(lambda t: 0.6), status=CAPPED
     ),
     "rival-exponent": _planted(
-        "rival-transformer", test_loss=_loss_beyond(lambda t: (2 / t.data.samples) ** (1 / 3))
+        "rival-transformer", test_loss=loss_beyond(lambda t: (2 / t.data.samples) ** (1 / 3))
     ),
     "rival-network": _planted(
-        "rival-convolution", test_loss=_loss_beyond(lambda t: (2 / t.data.samples) ** 0.5)
+        "rival-convolution", test_loss=loss_beyond(lambda t: (2 / t.data.samples) ** 0.5)
     ),
     "exact-reductions": _wrong_reduction,
 }

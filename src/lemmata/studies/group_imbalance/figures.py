@@ -18,9 +18,9 @@ from lemmata.trial import put, put_all
 
 SPECTRUM = (1.0, 1.1, 1.2, 1.3, 1.4)
 GRID: dict[str, tuple[float, ...]] = {
-    "covariance-small": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
-    "covariance-large": (1e2, 3e2, 1e3, 3e3, 1e4),
-    "mean": (30.0, 60.0, 100.0, 200.0, 300.0),
+    "covariance-small": (1e-6, 3e-6, 1e-5, 3e-5, 1e-4),
+    "covariance-large": (1e8, 1e9, 1e10, 1e11, 1e12),
+    "mean": (100.0, 200.0, 400.0, 700.0, 1000.0),
     "fraction-smallest": (0.02, 0.1, 0.2, 0.3, 0.45),
     "fraction-largest": (0.02, 0.1, 0.2, 0.3, 0.45),
 }
@@ -228,7 +228,7 @@ def easy(samples: int) -> Population:
 
 
 def _tensor_easy(scale: Scale) -> Sweep:
-    steps = by_scale(scale, 300, 600, 1000)
+    steps = by_scale(scale, 400, 600, 1000)
     samples = by_scale(scale, 40_000, 200_000, 400_000)
     trial = Initialised(training=Descents(population=easy(samples), descent=_descent(steps, 40)))
     return Sweep(trial, (axis("begin", ("tensor", "local")),), _seeds(scale, 2, 6, 20))

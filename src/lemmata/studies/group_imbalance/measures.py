@@ -44,9 +44,14 @@ def critical_ratio(results: xr.Dataset, over: str, top: int, bottom: int | str) 
 # Speed -------------------------------------------------------------------------------------------------------------------
 
 
+def with_critical_point(results: xr.Dataset) -> xr.DataArray:
+    """Runs whose samples have a critical point near W*; with too few the risk falls for ever in some direction."""
+    return results.critical_found > 0
+
+
 def arrived(results: xr.Dataset) -> xr.DataArray:
-    """Runs that came within 1e-8 of the critical point."""
-    return results.distance <= 1e-8
+    """Of those, the runs that came within 1e-8 of it."""
+    return with_critical_point(results) & (results.distance <= 1e-8)
 
 
 def straightness(results: xr.Dataset) -> xr.DataArray:
@@ -112,6 +117,7 @@ def _dip(values: xr.DataArray, over: str) -> Estimate:
     """The lower end of the grid less the lowest inside, of the means over seeds; above 0 the curve falls and then rises."""
     (dim,) = values[over].dims
     needs(values.sizes[dim] > 2, f"a dip needs a value of '{over}' between two others.")
+    values = values.dropna("seed")  # the same seeds all along
 
     def depth(some: xr.DataArray) -> float:
         along = np.asarray(some.mean([d for d in some.dims if d != dim]).values, float)
@@ -124,8 +130,8 @@ def _dip(values: xr.DataArray, over: str) -> Estimate:
 
 
 def many_samples(results: xr.Dataset) -> xr.DataArray:
-    """The upper half of the grid of samples."""
-    return results.samples > float(np.median(results.samples))
+    """The upper half of the grid of samples, where there is a critical point."""
+    return with_critical_point(results) & (results.samples > float(np.median(results.samples)))
 
 
 def error_exponent(results: xr.Dataset) -> Estimate:
@@ -178,13 +184,13 @@ def fractions(results: xr.Dataset) -> xr.DataArray:
 
 def risk(results: xr.Dataset, kind: str, whose: str) -> xr.DataArray:
     """A risk of every run. `kind`: raw (cross-entropy at W_n), excess (over W*), budget (excess after 100 steps). `whose`:
-    average (groups in their proportions), even (in equal ones), group (the second group's)."""
+    average (groups in their proportions), even (in equal ones), group (the second group's), majority (the first's)."""
     if kind == "budget":
         each = results.group_excess_curve.sel(step=BUDGET)
     else:
         each = results.group_excess + (results.group_entropy if kind == "raw" else 0)
-    if whose == "group":
-        return each.isel(group=1)
+    if whose in ("group", "majority"):
+        return each.isel(group=1 if whose == "group" else 0)
     return (
         (each * fractions(results)).sum("group", skipna=False) if whose == "average" else each.mean("group")
     )
@@ -207,11 +213,15 @@ def excess_ratio(results: xr.Dataset, whose: str) -> Estimate:
     """Measured over predicted excess risk, the mean over all runs: dK/(2n) for the average, tr(I_2 I^-1)/(2n) for the group."""
     if whose == "group":
         return mean((results.group_excess / results.group_sharp).isel(group=1))
-    sharp = over_cells(
+    return mean(risk(results, "excess", "average") / _average_sharp(results))
+
+
+def _average_sharp(results: xr.Dataset) -> xr.DataArray:
+    """dK / (2n) at every grid point."""
+    return over_cells(
         results,
         lambda trial: trial.population.dim * trial.population.neurons / (2 * trial.population.samples),
     )
-    return mean(risk(results, "excess", "average") / sharp)
 
 
 # Table 4.1 ---------------------------------------------------------------------------------------------------------------
@@ -269,6 +279,12 @@ def deviation_exponent(results: xr.Dataset, what: str) -> Estimate:
 def last_distance(results: xr.Dataset, begin: str) -> xr.DataArray:
     """The distance to W_n at the end, from one kind of start."""
     return results.distance.sel(begin=begin)
+
+
+def left_behind(results: xr.Dataset, begin: str) -> xr.DataArray:
+    """By how much the final risk from one kind of start exceeds that from near W*, in units of dK / (2n)."""
+    apart = results.final_loss.sel(begin=begin) - results.final_loss.sel(begin="local", drop=True)
+    return apart / _average_sharp(results).sel(begin=begin)
 
 
 def start_rate_ratio(results: xr.Dataset) -> Estimate:

@@ -7,7 +7,7 @@ K = 1 is logistic regression. Labels y may be soft (in [0, 1]).
 """
 
 from itertools import permutations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float
 from scipy.optimize import linear_sum_assignment
 from scipy.special import expit
 
-Numbers = Array | np.ndarray
+Numbers = Any  # an array of JAX or of NumPy
 TINY = 1e-300  # where a probability would underflow
 BLOCK = 512  # samples whose outer products fit in a cache together
 
@@ -55,9 +55,9 @@ class Local(NamedTuple):
     (C.72-73): (1/K^2) phi'_j phi'_l (y / H^2 + (1 - y) / (1 - H)^2) - 1[j = l] (1/K) phi''_j (y - H) / (H (1 - H)).
     """
 
-    loss: Float[Array, "..."]
-    slope: Float[Array, "... neurons"]
-    curve: Float[Array, "... neurons neurons"]
+    loss: Numbers
+    slope: Numbers
+    curve: Numbers
 
 
 def local(logits: Numbers, labels: Numbers) -> Local:
@@ -92,9 +92,9 @@ class Curvature(NamedTuple):
     """Mean loss, gradient (d, K) and Hessian (dK, dK) of the empirical risk; coordinates of a Hessian run over the
     columns of W one after another (w_1, then w_2, ...)."""
 
-    loss: Array
-    gradient: Array
-    hessian: Array
+    loss: Numbers
+    gradient: Numbers
+    hessian: Numbers
 
 
 def curvature(weights: Float[Array, "starts dim neurons"], inputs: Array, labels: Array) -> Curvature:
@@ -161,7 +161,7 @@ def newton_begin(weights: Array, inputs: Array, labels: Array) -> Newton:
     return Newton(weights, here, jnp.full(starts, 0.5, weights.dtype), jnp.zeros((), jnp.int32))
 
 
-def newton_step(search: Newton, inputs: Array, labels: Array, tolerance: float) -> Newton:
+def newton_step(search: Newton, inputs: Array, labels: Array, tolerance: float | Array) -> Newton:
     """One Newton step of every search that has not arrived: downhill also where the risk is not convex (eigenvalues by
     their absolute value), no further than the radius, taken back where the risk would rise."""
     weights, here, radius, steps = search
@@ -189,12 +189,14 @@ def newton_step(search: Newton, inputs: Array, labels: Array, tolerance: float) 
     return Newton(chosen(weights + step, weights), jax.tree.map(chosen, there, here), radius, steps + 1)
 
 
-def arrived(search: Newton, tolerance: float) -> Bool[Array, " starts"]:
+def arrived(search: Newton, tolerance: float | Array) -> Bool[Array, " starts"]:
     """Which searches have a gradient of norm at most the tolerance."""
     return jnp.sqrt(jnp.sum(search.here.gradient**2, (1, 2))) <= tolerance
 
 
-def critical_point(weights: Array, inputs: Array, labels: Array, tolerance: float, most: int = 100) -> Newton:
+def critical_point(
+    weights: Array, inputs: Array, labels: Array, tolerance: float | Array, most: int = 100
+) -> Newton:
     """The critical points W_n reached from several starts (compiled loop of `newton_step`)."""
 
     def going(search: Newton) -> Array:

@@ -12,7 +12,7 @@ from lemmata.draw.phase import success_map
 from lemmata.draw.style import canvas, panel, picture
 from lemmata.results import settings, trial_at
 from lemmata.studies.group_imbalance import measures
-from lemmata.studies.group_imbalance.theory import population, world_of
+from lemmata.studies.group_imbalance.theory import ROWS, population, world_of
 
 Drawn = tuple[Figure, str]
 
@@ -45,7 +45,7 @@ def dimension_map(results: xr.Dataset) -> Drawn:
     figure = _map(results, "dim", "dimension d", np.asarray(results.dim.values, float), "proportional to d")
     return (
         figure,
-        "Share of experiments in which all starts near W* reach the same critical point (spread at most 1e-3).",
+        "Share of experiments whose starts near W* all reach one critical point (spread at most 1e-3).",
     )
 
 
@@ -69,20 +69,18 @@ def covariance_map(results: xr.Dataset) -> Drawn:
 # Speed and error ---------------------------------------------------------------------------------------------------------
 
 
+def _kept(results: xr.Dataset) -> xr.Dataset:
+    """Without the runs whose samples have no critical point near W*."""
+    return results.where(measures.with_critical_point(results))
+
+
 def _descents(results: xr.Dataset, over: str, label: str, xlabel: str, log: str) -> Figure:
+    results = _kept(results)
     figure, (left, right) = canvas(2)
     lines(left, results.distance_curve.where(results.distance_curve > 0), "step", over, label)
     panel(left, "iteration t", r"$\|W_t-\hat W_n\|_F$", log="y")
     line(right, measures.rate(results), over, BLUE, "measured, near the end", "o-")
-    line(
-        right,
-        results.rate_sharp,
-        over,
-        BLACK,
-        r"$\lambda_{min}/\lambda_{max}$ of the Fisher information",
-        "--",
-        spread="none",
-    )
+    line(right, results.rate_sharp, over, BLACK, "Fisher information", "--", spread="none")
     panel(right, xlabel, r"$1-v$", log=log, ticks=results[over].values)
     return figure
 
@@ -91,10 +89,7 @@ def _descents(results: xr.Dataset, over: str, label: str, xlabel: str, log: str)
 def descents_mean(results: xr.Dataset) -> Drawn:
     """Figure 4.4(a)."""
     figure = _descents(results, "shift", "C = {:g}", "mean scale C", "y")
-    return (
-        figure,
-        "Distance to the critical point (median and quartiles) and the rate of convergence as the means grow.",
-    )
+    return figure, "Distance to the critical point, where there is one, and rate of convergence."
 
 
 @picture
@@ -107,6 +102,7 @@ def descents_covariance(results: xr.Dataset) -> Drawn:
 @picture
 def neurons(results: xr.Dataset) -> Drawn:
     """Figure 4.5(a): v against -1/K^2, and 1 - v against K."""
+    results = _kept(results)
     figure, (left, right) = canvas(2)
     placed = results.assign_coords(minus=-1.0 / results.neurons.astype(float) ** 2)
     line(left, placed.contraction, "minus", BLUE, "measured", "o-")
@@ -121,6 +117,7 @@ def neurons(results: xr.Dataset) -> Drawn:
 @picture
 def errors(results: xr.Dataset) -> Drawn:
     """Figure 4.5(b): the error against sqrt(log n / n), and against n."""
+    results = _kept(results)
     figure, (left, right) = canvas(2)
     n = results.samples.astype(float)
     placed = results.assign_coords(scale=xr.ufuncs.sqrt(xr.ufuncs.log(n) / n))
@@ -132,7 +129,7 @@ def errors(results: xr.Dataset) -> Drawn:
     size = settings(results)["population.dim"] * settings(results)["population.neurons"]
     law(right, n.values, size / (2 * n.values), r"$dK/(2n)$", RED, ":")
     panel(right, "samples n", log="xy", ticks=results.samples.values)
-    return figure, "Error of the weights and excess risk at the critical point."
+    return figure, "Error of the weights and excess risk at the critical point, where there is one."
 
 
 # Risks of groups ---------------------------------------------------------------------------------------------------------
@@ -140,6 +137,7 @@ def errors(results: xr.Dataset) -> Drawn:
 
 def _risks(results: xr.Dataset, over: str, xlabel: str, log: str = "") -> Figure:
     """Majority, minority and average side by side, for the three risks that may be meant."""
+    results = _kept(results)
     figure, panels = canvas(3, width=3.9)
     titles = {
         "raw": "cross-entropy at $\\hat W_n$",
@@ -147,34 +145,14 @@ def _risks(results: xr.Dataset, over: str, xlabel: str, log: str = "") -> Figure
         "budget": "excess after 100 steps",
     }
     for axes, (kind, title) in zip(panels, titles.items(), strict=True):
-        if kind == "raw":
-            majority = (results.group_excess + results.group_entropy).isel(group=0)
-        elif kind == "excess":
-            majority = results.group_excess.isel(group=0)
-        else:
-            majority = results.group_excess_curve.sel(step=measures.BUDGET).isel(group=0)
-        line(axes, majority, over, GREEN, "majority", "s-")
+        line(axes, measures.risk(results, kind, "majority"), over, GREEN, "majority", "s-")
         line(axes, measures.risk(results, kind, "group"), over, RED, "minority", "o-")
         line(axes, measures.risk(results, kind, "average"), over, BLUE, "average", "^-")
-        line(
-            axes,
-            measures.risk(results, kind, "even"),
-            over,
-            CYCLE[4],
-            "average, groups in equal parts",
-            "-",
-            spread="none",
-        )
+        even = measures.risk(results, kind, "even")
+        line(axes, even, over, CYCLE[4], "groups in equal parts", "-", spread="none")
         if kind == "excess":
-            line(
-                axes,
-                results.group_sharp.isel(group=1),
-                over,
-                BLACK,
-                r"tr$(I_2I^{-1})/2n$",
-                "--",
-                spread="none",
-            )
+            sharp = results.group_sharp.isel(group=1)
+            line(axes, sharp, over, BLACK, r"tr$(I_2I^{-1})/2n$", "--", spread="none")
             shape = settings(results)
             flat = shape["population.dim"] * shape["population.neurons"] / (2 * shape["population.samples"])
             reference(axes, y=flat, label="dK/(2n)")
@@ -218,44 +196,25 @@ def initialisations(results: xr.Dataset) -> Drawn:
     lines(right, above.where(above > 1e-14), "point", "begin", "{} start")
     panel(right, "iteration t", r"$f_n(W_t)-f_n(\hat W_n)$", log="y")
     made = float(results.relative_error.sel(begin="tensor").mean())
-    return (
-        figure,
-        f"Descent from each start. The tensor initialisation has a relative error of {made:.2f} on average.",
-    )
+    return figure, f"Descent from each start; the tensor initialisation has a relative error of {made:.2f}."
 
 
 @picture
 def deviations(results: xr.Dataset) -> Drawn:
     """Lemmas C.4.5, C.5.1, C.6.1 to C.6.4 and C.3.3 against n."""
     figure, (left, right) = canvas(2)
-    names = {
-        "hessian": "Hessian",
-        "gradient": "gradient",
-        "first": r"$Q_1$",
-        "second": r"$Q_2$",
-        "third": r"$R_3$",
-    }
-    for colour, (what, name) in zip(CYCLE, names.items(), strict=False):
+    whats = ("hessian", "gradient", "first", "second", "third")
+    names = ("Hessian", "gradient", r"$Q_1$", r"$Q_2$", r"$R_3$")
+    for colour, what, name in zip(CYCLE, whats, names, strict=False):
         seen = line(left, results[f"{what}_off"], "samples", colour, name, "o-", spread="none")
     slope(left, seen, -0.5, r"$n^{-1/2}$")
     panel(left, "samples n", "distance from the population's", log="xy", ticks=results.samples.values)
-    for colour, (what, name) in zip(
-        (BLUE, GREEN, RED),
-        {
-            "subspace": "subspace",
-            "inverted": r"$W_0$, magnitudes inverted",
-            "literal": r"$W_0$, magnitudes as printed",
-        }.items(),
-        strict=True,
-    ):
-        seen = line(right, results[f"{what}_off"], "samples", colour, name, "o-")
-    first = line(right, results.subspace_off, "samples", BLUE, None, "o-", spread="none")
-    slope(right, first, -0.5, r"$n^{-1/2}$")
+    line(right, results.literal_off, "samples", RED, r"$W_0$, magnitudes as printed", "o-")
+    line(right, results.inverted_off, "samples", GREEN, r"$W_0$, magnitudes inverted", "o-")
+    seen = line(right, results.subspace_off, "samples", BLUE, "subspace", "o-")
+    slope(right, seen, -0.5, r"$n^{-1/2}$")
     panel(right, "samples n", "relative error", log="xy", ticks=results.samples.values)
-    return (
-        figure,
-        "How far moments, derivatives and the tensor initialisation of n samples are from the population's.",
-    )
+    return figure, "Moments, derivatives and the tensor initialisation of n samples against the population's."
 
 
 # Theory ------------------------------------------------------------------------------------------------------------------
@@ -285,17 +244,11 @@ def _columns(results: xr.Dataset, quantities: dict[str, str]) -> Figure:
 @picture
 def table(results: xr.Dataset) -> Drawn:
     """Table 4.1 from the closed forms, column by column."""
-    names = {
-        "samples": r"$n_{sc}$",
-        "rate": r"$1-v$",
-        "error": r"$E_w$",
-        "average": r"$E$",
-        "group": r"$E_l$",
-    }
-    figure = _columns(results, {f"closed_{row}": name for row, name in names.items()})
+    names = (r"$n_{sc}$", r"$1-v$", r"$E_w$", r"$E$", r"$E_l$")
+    figure = _columns(results, {f"closed_{row}": name for row, name in zip(ROWS, names, strict=True)})
     return (
         figure,
-        "The rows of Table 4.1 from the closed forms, along each of its columns (median and quartiles over W*).",
+        "The rows of Table 4.1 from the closed forms, along its columns (median, quartiles over W*).",
     )
 
 
@@ -308,9 +261,7 @@ def sharp_table(results: xr.Dataset) -> Drawn:
         "sharp_group": r"tr$(I_lI^{-1})/2$",
         "sharp_average": "average excess",
     }
-    return _columns(
-        results, names
-    ), "Error, speed and risks by the Fisher information, along the columns of Table 4.1."
+    return _columns(results, names), "The same by the Fisher information."
 
 
 @picture
@@ -335,22 +286,14 @@ def lemmas(results: xr.Dataset) -> Drawn:
 @picture
 def noise(results: xr.Dataset) -> Drawn:
     """The floor that gradient noise leaves, with the exact one and the bound of (4.8)."""
+    results = _kept(results)
     figure, axes = canvas(1, width=5.5, height=4.0)
     shades = (BLUE, RED, GREEN, ORANGE)
     for colour, count in zip(shades, results.samples.values.tolist(), strict=False):
         one = results.sel(samples=count)
         line(axes, measures.floor(results).sel(samples=count), "noise", colour, f"measured, n = {count}", "o")
         line(axes, one.floor_exact, "noise", colour, "exact" if colour == BLUE else None, "-", spread="none")
-        line(
-            axes,
-            one.floor_bound,
-            "noise",
-            colour,
-            "bound (4.8)" if colour == BLUE else None,
-            ":",
-            spread="none",
-        )
-    panel(
-        axes, r"noise level $\xi$", r"$\|W_t-\hat W_n\|_F$, second half", log="xy", ticks=results.noise.values
-    )
+        said = "bound (4.8)" if colour == BLUE else None
+        line(axes, one.floor_bound, "noise", colour, said, ":", spread="none")
+    panel(axes, r"noise level $\xi$", r"$\|W_t-\hat W_n\|_F$, second half", "", "xy", results.noise.values)
     return figure, "Where gradient noise keeps the iterates."

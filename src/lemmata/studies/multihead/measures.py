@@ -239,7 +239,9 @@ def frontier_exponent(results: xr.Dataset) -> Estimate:
 def residual_exponent(results: xr.Dataset, variable: str, over: str) -> Estimate:
     """The exponent of the first phase's residual along an axis, the other axes averaged in the logarithm."""
     others = [d for d in results[variable].dims if d not in ("seed", over)]
-    return exponent(np.exp(np.log(results[variable]).mean(others)), over, paired=over == "first_samples")
+    return exponent(
+        xr.ufuncs.exp(xr.ufuncs.log(results[variable]).mean(others)), over, paired=over == "first_samples"
+    )
 
 
 def residual_within(results: xr.Dataset) -> xr.DataArray:

@@ -19,6 +19,12 @@ from lemmata.studies.multihead.trials.inequalities import INEQUALITIES
 DELTA = r"distance of the target $\Delta$"
 HEADS = "H = {:g}"
 LOSS = "log10 training loss"
+METHODS = {
+    "gd": "GD, step $\\sqrt{H}$",
+    "gd, a tenth": "GD, step $0.1 \\sqrt{H}$",
+    "momentum": "momentum 0.9, step $\\sqrt{H}$",
+    "adam": "Adam, step 0.06",
+}
 
 # Figures 2 to 5 --------------------------------------------------------------------------------------------------------
 
@@ -47,11 +53,10 @@ def fig2(results: xr.Dataset) -> Drawn:
 
 @picture
 def fig3(results: xr.Dataset) -> Drawn:
-    figure, axes = canvas(3, 2, width=3.6, height=2.9)
-    titles = {"gd": "GD, step $0.1 \\sqrt{H}$", "adam": "Adam, step 0.06"}
+    figure, axes = canvas(3, results.sizes["optimiser"], width=3.6, height=2.9)
     for row, method in zip(axes, results.optimiser.values, strict=True):
         _mixture_row(row, results.sel(optimiser=method))
-        row[0].set_title(titles[str(method)])
+        row[0].set_title(METHODS[str(method)])
     shared_key(figure, axes)
     return figure, f"Token mixture from zero. {BAND}"
 
@@ -86,13 +91,12 @@ def fig4(results: xr.Dataset) -> Drawn:
 @picture
 def fig5(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(3, 2, width=3.6, height=2.9)
-    titles = {"momentum": "momentum 0.9, step $\\sqrt{H}$", "adam": "Adam, step 0.06"}
     said = []
     for row, method in zip(axes, results.optimiser.values, strict=True):
         here = results.sel(optimiser=method)
         for axis, name in zip(row, ("train_loss", "test_loss", "attention_alignment"), strict=True):
             _curves(axis, here[f"{name}_curve"], PLANTED[name], log="y" if "loss" in name else "")
-        row[0].set_title(titles[str(method)])
+        row[0].set_title(METHODS[str(method)])
         said.append(f"{method}: {_stuck(here)}")
     shared_key(figure, axes)
     return figure, f"Planted attention from zero. {BAND} {' '.join(said)}"

@@ -14,16 +14,16 @@ from lemmata.studies.multihead.trials.inequalities import INEQUALITIES
 Make = Callable[[Any, np.random.Generator], Any]
 
 
-def _planted(figure: str, seeds: int = 20, **variables: Any) -> Callable[[], xr.Dataset]:
-    """Results of a figure at quick scale; a variable is a number for all runs or a function of the trial, which gets a
-    spread of 2 % (curves: over the logged steps)."""
+def _planted(figure: str, **variables: Any) -> Callable[[], xr.Dataset]:
+    """Results of a figure at quick scale with 20 seeds; a variable is a number for all runs or a function of the trial, which
+    gets a spread of 2 % (curves: over the logged steps)."""
 
     def make(value: Any) -> Make:
         if not callable(value):
             return lambda trial, rng: value
         return lambda trial, rng: np.asarray(value(trial)) * exp(0.02 * rng.normal())
 
-    return lambda: made(FIGURES[figure], {name: make(v) for name, v in variables.items()}, "quick", seeds)
+    return lambda: made(FIGURES[figure], {name: make(v) for name, v in variables.items()}, "quick", 20)
 
 
 def _curve(law: Callable[[Any, np.ndarray], Any]) -> Callable[[Any], np.ndarray]:

@@ -1,9 +1,7 @@
-"""Majority-vote tokens: every token is a noisy copy of a pattern, and the label is the discriminative pattern
-that occurs more often. Ground truth (pattern, role, noise of every token) comes with every sample."""
+"""Majority-vote tokens: every token is a noisy copy of a pattern, and the label is the discriminative pattern that occurs
+more often. Ground truth (pattern, role, noise of every token) comes with every sample."""
 
-import math
-from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,20 +9,34 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from lemmata.bench.patterns import (
+    Noise,
+    Rounding,
+    blocks,
+    chance_counts,
+    each,
+    flat,
+    noise,
+    pattern_sets,
+    ranks,
+    share_count,
+)
 from lemmata.errors import require
 from lemmata.trial import Key, fixed
 
 ZERO = -1
 """The pattern index of a background token that carries nothing but noise."""
 
+SIGNS = {2: [[1], [-1]], 4: [[1, 1], [1, -1], [-1, 1], [-1, -1]]}
+"""The label of a sample whose majority pattern is the first, the second, ..."""
+
 
 class Sample(NamedTuple):
     """One sample, or many with a leading dimension.
 
-    `label` is (y,) with y = ±1, or two signs for four classes. `pattern[l]` is j-1 for a noisy copy of mu_j,
-    or ZERO. `relevant` and `confusion` mark S_* and S_#; `noise` is the distance of a token from its pattern;
-    `noisy` marks the tokens drawn with the large noise scale. `kept` is how often a token counts: 1, 0 when
-    sparsified away.
+    `label` is (y,) with y = ±1, or two signs for four classes. `pattern[l]` is j-1 for a noisy copy of mu_j, or ZERO.
+    `relevant` and `confusion` mark S_* and S_#; `noise` is the distance of a token from its pattern; `noisy` marks the
+    tokens drawn with the large noise scale. `kept` is how often a token counts: 1, 0 when sparsified away.
     """
 
     tokens: Float[Array, "*n tokens dim"]
@@ -40,13 +52,12 @@ class Sample(NamedTuple):
 class TokenData(eqx.Module):
     """The data model. Fractions are of the whole pool of `tokens`, before sparsification.
 
-    - `relevant_fraction`, `confusion_fraction`, `nondiscriminative_fraction`: alpha_*, alpha_#, alpha_nd
-      (None: the rest).
+    - `relevant_fraction`, `confusion_fraction`, `nondiscriminative_fraction`: alpha_*, alpha_#, alpha_nd (None: the rest).
     - `noise_std` is c_0 of the Gaussian laws; `noise_radius` is tau of the bounded ones.
     - `noisy_fraction` of the tokens has Gaussian noise of scale `noisy_std` instead.
-    - `background`: "even" spreads the non-discriminative tokens over mu_3..mu_M. The spurious kinds fill them
-      all with mu_3 with probability `background_rate` if y = +1 and 1 - `background_rate` if y = -1, and else
-      leave them empty ("spurious_zero") or fill them with mu_4 ("spurious_fourth").
+    - `background`: "even" spreads the non-discriminative tokens over mu_3..mu_M. The spurious kinds fill them all with
+      mu_3 with probability `background_rate` if y = +1 and 1 - `background_rate` if y = -1, and else leave them empty
+      ("spurious_zero") or fill them with mu_4 ("spurious_fourth"); in test samples the probability is one half.
     - `removal` says which tokens sparsification takes away first, `removed_fraction` how many of the pool.
     - `set_size` members per pattern, at most `set_spread` apart, make the patterns set-valued.
     """
@@ -67,11 +78,11 @@ class TokenData(eqx.Module):
     patterns: int = fixed(default=5)
     classes: Literal[2, 4] = fixed(default=2)
     set_size: int = fixed(default=1)
-    noise: Literal["gaussian", "truncated_gaussian", "uniform_ball", "sphere"] = fixed(default="gaussian")
+    noise: Noise = fixed(default="gaussian")
     normalize_tokens: bool = fixed(default=False)
     token_order: Literal["permuted", "fixed"] = fixed(default="permuted")
     fraction_mode: Literal["exact", "random"] = fixed(default="exact")
-    rounding: Literal["alternate", "floor", "ceil"] = fixed(default="alternate")
+    rounding: Rounding = fixed(default="alternate")
     balance: Literal["exact", "fair"] = fixed(default="exact")
     background: Literal["even", "spurious_zero", "spurious_fourth"] = fixed(default="even")
     removal: Literal["none", "random", "irrelevant", "noisy", "background"] = fixed(default="none")
@@ -83,144 +94,104 @@ class TokenData(eqx.Module):
 
     @property
     def outputs(self) -> int:
-        return 2 if self.classes == 4 else 1
+        return len(SIGNS[self.classes][0])
 
     @property
     def rest(self) -> float:
         """alpha_nd."""
         return 1 - self.relevant_fraction - self.confusion_fraction
 
-    def draw_patterns(self, key: Key, dtype: jnp.dtype) -> Float[Array, "pattern member dim"]:
-        """Orthonormal patterns in random directions; the members of a set lie on an arc orthogonal to all
-        other sets."""
-        frame = jnp.linalg.qr(flat(jax.random.normal, key, (self.dim, self.dim), dtype))[0].T
-        centre = frame[: self.patterns, None]
-        if self.set_size == 1:
-            return centre
-        side = frame[self.patterns : 2 * self.patterns, None]
-        half = jnp.arcsin(jnp.asarray(self.set_spread, dtype) / 2)
-        angle = jnp.linspace(-half, half, self.set_size).astype(dtype)[None, :, None]
-        return jnp.cos(angle) * centre + jnp.sin(angle) * side
+    @property
+    def noise_level(self) -> float:
+        """tau: c_0 sqrt(d), the typical length of Gaussian noise, or the radius of a bounded law."""
+        return self.noise_std * self.dim**0.5 if self.noise == "gaussian" else self.noise_radius
+
+    def draw_patterns(self, key: Key, dtype: Any) -> Float[Array, "pattern member dim"]:
+        """Orthonormal patterns in random directions, or sets of patterns that are orthogonal to each other."""
+        return pattern_sets(key, self.patterns, self.dim, dtype, self.set_size, self.set_spread)
 
     def draw(self, key: Key, patterns: Float[Array, "p s d"], count: int, test: bool = False) -> Sample:
-        """`count` samples. Sample n has its own key, so that the number of samples does not change the first
-        ones."""
-        return jax.vmap(lambda index: self.sample(key, patterns, index, test))(jnp.arange(count))
+        """`count` samples; the number does not change the first ones."""
+        return each(lambda own, index: self.sample(own, patterns, index, test), key, count)
 
     def sample(
         self, key: Key, patterns: Float[Array, "p s d"], index: Int[Array, ""], test: bool = False
     ) -> Sample:
-        """Sample number `index` of the sequence that belongs to `key`."""
-        own = jax.random.fold_in(key, index)
+        """The sample number `index` of a sequence, with its own key."""
         dtype = patterns.dtype
-        chance = flat(jax.random.uniform, jax.random.fold_in(own, 0), (6, self.tokens), dtype)
-        normal = flat(jax.random.normal, jax.random.fold_in(own, 1), (self.tokens, self.dim), dtype)
+        chance = flat(jax.random.uniform, jax.random.fold_in(key, 0), (6, self.tokens), dtype)
+        normal = flat(jax.random.normal, jax.random.fold_in(key, 1), (self.tokens, self.dim), dtype)
         kind, turn = self._kind(chance[0, 0], index)
-        relevant, confusion = self._roles(chance[1], turn)
-        pattern = self._patterns(chance[0, 1], kind, turn, relevant, confusion, test)
+        role = self._roles(chance[1], turn)
+        pattern = self._patterns(chance[0, 1], kind, turn, role, test)
         if self.token_order == "permuted":
-            order = _ranks(chance[2])
-            relevant, confusion, pattern = relevant[order], confusion[order], pattern[order]
+            order = ranks(chance[2])
+            role, pattern = role[order], pattern[order]
         member = jnp.floor(chance[3] * self.set_size).astype(int)
         clean = jnp.where((pattern == ZERO)[:, None], 0, patterns[pattern, member]).astype(dtype)
-        noisy = _ranks(chance[4]) < jnp.round(self.noisy_fraction * self.tokens)
-        tokens = clean + self._noise(normal, noisy)
+        noisy = ranks(chance[4]) < jnp.round(self.noisy_fraction * self.tokens)
+        quiet = noise(self.noise, normal, self.noise_std, self.noise_radius)
+        tokens = clean + jnp.where(noisy[:, None], self.noisy_std * normal, quiet)
         if self.normalize_tokens:
             tokens = tokens / jnp.linalg.norm(tokens, axis=-1, keepdims=True)
-        noise = jnp.linalg.norm(tokens - clean, axis=-1)
-        kept = self._kept(chance[5], relevant, confusion, noise).astype(dtype)
-        return Sample(
-            tokens, self._label(kind).astype(dtype), pattern, relevant, confusion, noise, noisy, kept
-        )
+        distance = jnp.linalg.norm(tokens - clean, axis=-1)
+        kept = self._kept(chance[5], role, distance).astype(dtype)
+        label = jnp.asarray(SIGNS[self.classes])[kind].astype(dtype)
+        return Sample(tokens, label, pattern, role == 0, role == 1, distance, noisy, kept)
 
     def _kind(self, chance: Array, index: Array) -> tuple[Array, Array]:
-        """Which discriminative pattern has the majority, and the turn of the sample among those of its
-        kind."""
+        """Which discriminative pattern has the majority, and the turn of the sample among those of its kind."""
         if self.balance == "exact":
             return index % self.classes, index // self.classes
         return jnp.floor(chance * self.classes).astype(index.dtype), index
 
-    def _label(self, kind: Array) -> Array:
-        if self.classes == 2:
-            return jnp.asarray([[1], [-1]])[kind]
-        return jnp.asarray([[1, 1], [1, -1], [-1, 1], [-1, -1]])[kind]
-
-    def _roles(self, chance: Array, turn: Array) -> tuple[Array, Array]:
-        place = jnp.arange(self.tokens)
+    def _roles(self, chance: Array, turn: Array) -> Int[Array, " tokens"]:
+        """0 for relevant tokens, 1 for confusion tokens, 2 for the rest, in blocks."""
+        fractions = self.relevant_fraction, self.confusion_fraction
         if self.fraction_mode == "exact":
-            many = token_count(self.relevant_fraction * self.tokens, turn, self.rounding)
-            few = token_count(self.confusion_fraction * self.tokens, turn, self.rounding)
-        else:
-            first = jnp.sum(chance < self.relevant_fraction)
-            second = jnp.sum(chance < self.relevant_fraction + self.confusion_fraction) - first
-            tie = (first == second).astype(first.dtype)  # one token more decides the vote
-            many, few = jnp.maximum(first, second) + tie, jnp.maximum(jnp.minimum(first, second) - tie, 0)
-        return place < many, (place >= many) & (place < many + few)
+            return blocks([share_count(f * self.tokens, turn, self.rounding) for f in fractions], self.tokens)
+        first, second = chance_counts(chance, fractions)
+        tie = (first == second).astype(first.dtype)  # one token more decides the vote
+        many, few = jnp.maximum(first, second) + tie, jnp.maximum(jnp.minimum(first, second) - tie, 0)
+        return blocks([many, few], self.tokens)
 
-    def _patterns(
-        self, chance: Array, kind: Array, turn: Array, relevant: Array, confusion: Array, test: bool
-    ) -> Array:
-        ordinal = jnp.arange(self.tokens)
-        others = self.classes - 1
-        rival = (kind + 1 + (ordinal + turn) % others) % self.classes
-        even = self.classes + (ordinal + turn) % (self.patterns - self.classes)
+    def _patterns(self, chance: Array, kind: Array, turn: Array, role: Array, test: bool) -> Array:
+        ordinal = jnp.arange(self.tokens) + turn
+        rival = (kind + 1 + ordinal % (self.classes - 1)) % self.classes
         if self.background == "even":
-            back = even
+            back = self.classes + ordinal % (self.patterns - self.classes)
         else:
             rate = 0.5 if test else jnp.where(kind == 0, self.background_rate, 1 - self.background_rate)
-            filled = chance < rate
             empty = ZERO if self.background == "spurious_zero" else self.classes + 1
-            back = jnp.where(filled, self.classes, empty)
-        return jnp.where(relevant, kind, jnp.where(confusion, rival, back))
+            back = jnp.where(chance < rate, self.classes, empty)
+        return jnp.where(role == 0, kind, jnp.where(role == 1, rival, back))
 
-    def _noise(self, normal: Array, noisy: Array) -> Array:
-        along = normal / jnp.linalg.norm(normal, axis=-1, keepdims=True)
-        if self.noise == "gaussian":
-            quiet = self.noise_std * normal
-        elif self.noise == "truncated_gaussian":
-            # Each coordinate is cut where the corner of the cube touches the ball, so that the norm is at
-            # most tau.
-            edge = self.noise_radius / math.sqrt(self.dim) / self.noise_std
-            quiet = self.noise_std * _truncated(normal, edge)
-        elif self.noise == "uniform_ball":
-            quiet = self.noise_radius * along * _ball_radius(normal, self.dim)
-        else:
-            quiet = self.noise_radius * along
-        return jnp.where(noisy[:, None], self.noisy_std * normal, quiet)
-
-    def _kept(self, chance: Array, relevant: Array, confusion: Array, noise: Array) -> Array:
+    def _kept(self, chance: Array, role: Array, distance: Array) -> Array:
         """All tokens but the first of the removal order."""
         if self.removal == "none":
             return jnp.ones(self.tokens, bool)
         first = {
             "random": chance,
-            "irrelevant": relevant + chance,
-            "background": (relevant | confusion) + chance,
-            "noisy": -noise,
+            "irrelevant": (role == 0) + chance,
+            "background": (role < 2) + chance,
+            "noisy": -distance,
         }[self.removal]
-        return _ranks(first) >= jnp.round(self.removed_fraction * self.tokens)
+        return ranks(first) >= jnp.round(self.removed_fraction * self.tokens)
 
 
-def token_count(mean: float | Array, turn: Array | int, rounding: str) -> Array:
-    """How many tokens of a class the sample of this turn has, when a fraction makes `mean` tokens.
-
-    "alternate" spreads the remainder over the samples, so that the average over samples is exactly `mean`
-    (2.5 tokens: 3, 2, 3, 2, ...); half a token of offset keeps whole numbers whole under rounding errors.
-    """
-    slack = 1e-4
-    if rounding == "floor":
-        return jnp.floor(mean + slack).astype(int)
-    if rounding == "ceil":
-        return jnp.ceil(mean - slack).astype(int)
-    cycle = turn % 1000  # keeps the products small enough for single precision
-    return (jnp.floor((cycle + 1) * mean + 0.5) - jnp.floor(cycle * mean + 0.5)).astype(int)
+def own_samples(tokens: Float[Array, "n tokens dim"], label: Float[Array, "n outputs"]) -> Sample:
+    """One's own tokens and labels (±1) as samples, for `train(trial, data=...)`. What only a generator knows is left empty:
+    every token counts as non-discriminative, noiseless and kept."""
+    shape, no = tokens.shape[:2], jnp.zeros(tokens.shape[:2], bool)
+    nothing = jnp.zeros(shape, tokens.dtype)
+    return Sample(tokens, label, jnp.full(shape, ZERO), no, no, nothing, no, nothing + 1)
 
 
 def collapse(sample: Sample, patterns: Float[Array, "p s d"]) -> Sample:
     """The sample as one token per pattern that counts as often as the pattern occurs.
 
-    Without token noise and with shared output weights this is the same network output at a cost that does not
-    grow with the number of tokens.
+    Without token noise and with shared output weights this is the same network output at a cost that does not grow with the
+    number of tokens.
     """
     index = jnp.arange(patterns.shape[0])
     here = (sample.pattern[None, :] == index[:, None]).astype(sample.kept.dtype)
@@ -240,60 +211,7 @@ def collapse(sample: Sample, patterns: Float[Array, "p s d"]) -> Sample:
     )
 
 
-class Separation(NamedTuple):
-    """How well the tokens of some samples keep their patterns apart (Assumption 3 of the paper, as a
-    diagnostic)."""
-
-    cross_inner_max: Array
-    same_inner_min: Array
-    token_noise_max: Array
-    token_noise_typical: float | Array
-
-
-def separation(data: TokenData, sample: Sample) -> Separation:
-    """lambda (the largest inner product of tokens of different patterns), the smallest of equal patterns, and
-    tau."""
-    tokens, pattern = sample.tokens.reshape(-1, data.dim), sample.pattern.reshape(-1)
-    inner = tokens @ tokens.T
-    same = pattern[:, None] == pattern[None, :]
-    real = (pattern != ZERO)[:, None] & (pattern != ZERO)[None, :]
-    typical = data.noise_std * math.sqrt(data.dim) if data.noise == "gaussian" else jnp.median(sample.noise)
-    return Separation(
-        jnp.max(jnp.where(real & ~same, inner, -jnp.inf)),
-        jnp.min(jnp.where(real & same, inner, jnp.inf)),
-        jnp.max(sample.noise),
-        typical,
-    )
-
-
-def flat(draw: Callable[..., Array], key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
-    """Random numbers drawn in one row and then shaped: XLA takes ten times longer to compile the shaped
-    draw."""
-    return draw(key, (math.prod(shape),), dtype).reshape(shape)
-
-
-def _ranks(values: Float[Array, " n"]) -> Int[Array, " n"]:
-    """The place of every value in increasing order, ties in the order of their index."""
-    place = jnp.arange(values.shape[0])
-    before = (values[None, :] < values[:, None]) | (
-        (values[None, :] == values[:, None]) & (place[None] < place[:, None])
-    )
-    return jnp.sum(before, axis=1)
-
-
-def _truncated(normal: Array, edge: Array | float) -> Array:
-    """A standard normal number carried monotonically to one that is cut off at ± edge."""
-    inside = jnp.abs(jax.scipy.special.ndtr(normal) - 0.5) * 2 * (jax.scipy.special.ndtr(edge) - 0.5)
-    return jnp.sign(normal) * jnp.minimum(jax.scipy.special.ndtri(0.5 + inside), edge)
-
-
-def _ball_radius(normal: Array, dim: int) -> Array:
-    """The radius of a uniform point of the unit ball, from the length of a normal vector: P(r <= R) =
-    R^dim."""
-    return jax.scipy.special.gammainc(dim / 2, jnp.sum(normal**2, axis=-1, keepdims=True) / 2) ** (1 / dim)
-
-
-# Bad input --------------------------------------------------------------------------------------------------
+# Bad input -------------------------------------------------------------------------------------------------------------
 
 
 def _check_sizes(data: TokenData) -> None:
@@ -336,23 +254,7 @@ def _check_fractions(data: TokenData) -> None:
         f"the majority vote needs relevant_fraction > confusion_fraction, not {many:g} and {few:g}.",
     )
     if data.fraction_mode == "exact":
-        turns = np.arange(64)
-        mean = many * data.tokens, few * data.tokens
-        counts = [np.broadcast_to(_counts(m, turns, data.rounding), turns.shape) for m in mean]
-        names = ("relevant", "confusion", "non-discriminative")
-        wanted = (many, few, 1 - many - few)
-        for name, fraction, count in zip(
-            names, wanted, (*counts, data.tokens - counts[0] - counts[1]), strict=True
-        ):
-            require(
-                fraction < 1e-9 or count.min() >= 1,
-                f"a {name} fraction of {fraction:g} of {data.tokens} tokens is {fraction * data.tokens:g}, "
-                f"which rounds to none in some samples; use more tokens or another fraction.",
-            )
-        require(
-            bool(np.all(counts[0] > counts[1])),
-            f"with {data.tokens} tokens the fractions {many:g} and {few:g} round to a tie in some samples.",
-        )
+        _check_rounding(data, many, few)
     require(
         0 <= data.removed_fraction < 1, f"removed_fraction must lie in [0, 1), not {data.removed_fraction}."
     )
@@ -363,8 +265,25 @@ def _check_fractions(data: TokenData) -> None:
     )
 
 
-def _counts(mean: float, turn: np.ndarray, rounding: str) -> np.ndarray:
-    return np.asarray(token_count(mean, jnp.asarray(turn), rounding))
+def _check_rounding(data: TokenData, many: float, few: float) -> None:
+    """No role may round to nothing in some sample, and no vote to a tie."""
+    turns = jnp.arange(64)
+    relevant, confusion = (
+        np.broadcast_to(np.asarray(share_count(f * data.tokens, turns, data.rounding)), turns.shape)
+        for f in (many, few)
+    )
+    counts = {"relevant": relevant, "confusion": confusion}
+    counts["non-discriminative"] = data.tokens - relevant - confusion
+    for (name, count), fraction in zip(counts.items(), (many, few, 1 - many - few), strict=True):
+        require(
+            fraction < 1e-9 or bool(count.min() >= 1),
+            f"a {name} fraction of {fraction:g} of {data.tokens} tokens is {fraction * data.tokens:g}, "
+            f"which rounds to none in some samples; use more tokens or another fraction.",
+        )
+    require(
+        bool(np.all(relevant > confusion)),
+        f"with {data.tokens} tokens the fractions {many:g} and {few:g} round to a tie in some samples.",
+    )
 
 
 def _check_noise(data: TokenData) -> None:

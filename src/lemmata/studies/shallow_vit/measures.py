@@ -1,441 +1,535 @@
-"""What is measured of the results for the claims: numbers with intervals, or the reason why there is none."""
+"""What is measured of the results for the claims: numbers with intervals, one number a run, or the reason why there is none.
 
+    python -m lemmata.studies.shallow_vit.measures FOLDER
+
+prints the laws that `lemmata predict shallow-vit` uses, fitted to the stored runs of the figure `settings`.
+"""
+
+import json
+import math
+import sys
 from collections.abc import Callable
-from math import inf
 from typing import Any
 
 import numpy as np
+import statsmodels.api as sm
 import xarray as xr
 
-from lemmata.draw.style import settings
 from lemmata.measure.boundary import boundary
 from lemmata.measure.columns import capped
-from lemmata.measure.estimate import Estimate
+from lemmata.measure.estimate import Estimate, answering, needs
 from lemmata.measure.exponent import exponent
-from lemmata.measure.simple import fraction, mean
-from lemmata.measure.threshold import critical_size
-from lemmata.measure.trend import difference, ratio, trend
-from lemmata.studies.shallow_vit import theory
-from lemmata.studies.shallow_vit.lemmas import relevant_attention_bound
+from lemmata.measure.simple import bootstrap, fraction, mean
+from lemmata.measure.threshold import critical_size, critical_sizes
+from lemmata.measure.times import grows, largest_fall, last_value, time_exponent
+from lemmata.measure.trend import arms, difference, largest, ratio, smallest, trend
+from lemmata.results import over_cells, trial_at
+from lemmata.studies.shallow_vit.theory import lemmas, predictions, theorem
+from lemmata.studies.shallow_vit.theory.theorem import setting
+from lemmata.studies.shallow_vit.trials import BOUNDS
+
+# Regions ---------------------------------------------------------------------------------------------------------------
 
 
-def setting(fields: dict[str, Any]) -> theory.Setting:
-    """The quantities of Theorem 1 from the fields of a trial; tau is typical for Gaussian noise, else the
-    radius."""
-    dim, std = fields["data.dim"], fields["data.noise_std"]
-    gaussian = fields["data.noise"] in ("gaussian", "truncated_gaussian")
-    return theory.Setting(
-        relevant_fraction=fields["data.relevant_fraction"],
-        confusion_fraction=fields["data.confusion_fraction"],
-        token_noise=theory.typical_noise(std, dim) if gaussian else fields["data.noise_radius"],
-        value_error=fields["network.value_error"],
-        key_query_error=fields["network.key_query_error"],
-        patterns=fields["data.patterns"],
-        neurons=fields["network.neurons"],
-        value_dim=fields["network.value_dim"] or dim,
-        key_dim=fields["network.key_dim"] or dim,
-        samples=fields["data.samples"],
-        batch=fields["descent.batch"],
-        tokens=fields["data.tokens"],
-        learning_rate=fields["descent.learning_rate"],
-        hidden_std=fields["network.hidden_std"],
-        spectral_norm=1.0
-        if fields["network.unit_spectral"] or fields["network.initial"] == "shrink"
-        else 1 + fields["network.key_query_error"],
-    )
+def ample(results: xr.Dataset) -> xr.DataArray:
+    """Trained attention with at least four times the samples of (10)."""
+    enough = over_cells(results, lambda t: t.data.samples >= 4 * theorem.samples_needed(setting(t)))
+    return (enough > 0) & (results["kind"] == "trained")
 
 
-# Samples ----------------------------------------------------------------------------------------------------
+def on_hinge(results: xr.Dataset) -> xr.DataArray:
+    """The runs on the hinge loss."""
+    return results["loss"] == "hinge"
 
 
-def zero_loss(results: xr.Dataset) -> Estimate:
-    """Success with at least 24 samples at the two largest relevant fractions."""
-    rows = results["success"].sortby("relevant_fraction").isel(relevant_fraction=slice(-2, None))
-    return fraction(rows.where(rows["samples"] >= 24, drop=True))
+def on_linear(results: xr.Dataset) -> xr.DataArray:
+    """The runs on the linear loss, which the proofs differentiate."""
+    return results["loss"] == "linear"
 
 
-def sample_exponent(results: xr.Dataset) -> Estimate:
-    return _noted(boundary(results["success"], "samples", "relevant_fraction"))
+def one_vector(results: xr.Dataset) -> xr.DataArray:
+    """One output vector for all tokens, as the proofs have it."""
+    return results["output_weights"] == "shared"
 
 
-def frozen_exponent(results: xr.Dataset) -> Estimate:
-    return _noted(boundary(results["success"].sel(kind="frozen"), "samples", "relevant_fraction"))
+def vector_per_token(results: xr.Dataset) -> xr.DataArray:
+    """An output vector for every token, as equation (1) has it."""
+    return results["output_weights"] == "per_token"
 
 
-def _noted(law: Any) -> Estimate:
+def most_samples(results: xr.Dataset) -> xr.DataArray:
+    """The largest training sets."""
+    return results["samples"] == results["samples"].max()
+
+
+def half_relevant(results: xr.Dataset) -> xr.DataArray:
+    """alpha_* = 1/2, as in Figure 4."""
+    return results["relevant_fraction"] == 0.5
+
+
+# Samples ---------------------------------------------------------------------------------------------------------------
+
+
+def runs(results: xr.Dataset, of: str) -> xr.DataArray:
+    """What happened in every run (1, 0)."""
+    return results[of]
+
+
+def sample_exponent(results: xr.Dataset, kind: str = "", of: str = "success") -> Estimate:
+    """The exponent in alpha_* of the samples with which half of the runs succeed."""
+    success = results[of].sel(kind=kind) if kind else results[of]
+    law = boundary(success, "samples", "relevant_fraction")
     bend = law.bend
     if law.exponent.exists and bend.exists and (bend.low > 0 or bend.high < 0):
-        return law.exponent.noted(
-            f"Not a plain power law: the local exponent changes by {bend.value:.2g} over the grid."
-        )
+        said = f"Not a plain power law: the local exponent changes by {bend.value:.2g} over the grid."
+        return law.exponent.noted(said)
     return law.exponent
 
 
 def exponent_gain(results: xr.Dataset) -> Estimate:
-    """The trained exponent minus the frozen one; the intervals of the two fits are added in quadrature."""
-    laws = [
-        boundary(results["success"].sel(kind=kind), "samples", "relevant_fraction").exponent
-        for kind in ("trained", "frozen")
-    ]
-    if not all(law.exists for law in laws):
-        return Estimate.absent("; ".join(law.note for law in laws if not law.exists))
-    value = laws[0].value - laws[1].value
-    half = [max(law.high - law.value, law.value - law.low) for law in laws]
-    reach = float(np.hypot(half[0], half[1]))
-    return Estimate(value, value - reach, value + reach, laws[0].count + laws[1].count)
+    """The trained exponent minus the frozen one."""
+    return sample_exponent(results, "trained").minus(sample_exponent(results, "frozen"))
 
 
+@answering(Estimate.absent)
 def frozen_ratio(results: xr.Dataset) -> Estimate:
-    """The smallest ratio of N_50 (frozen over trained) over the grid, by the lower and upper ends of both."""
-    found = []
-    for value in results["relevant_fraction"].values:
-        sizes = [
-            critical_size(results["success"].sel(kind=kind, relevant_fraction=value), "samples")
-            for kind in ("trained", "frozen")
-        ]
-        if all(s.exists for s in sizes):
-            found.append(
-                [
-                    sizes[1].value / sizes[0].value,
-                    sizes[1].low / sizes[0].high,
-                    sizes[1].high / max(sizes[0].low, 1e-9),
-                ]
-            )
-    if not found:
-        return Estimate.absent("no relevant fraction has a measured N_50 for both kinds of attention.")
-    rows = np.array(found)
-    worst = rows[np.argmin(rows[:, 0])]
-    note = (
-        "Ratios along the grid (most to least relevant): " + ", ".join(f"{r:.2g}" for r in rows[:, 0]) + "."
-    )
-    return Estimate(worst[0], worst[1], worst[2], results.sizes["seed"], note=note)
+    """The smallest ratio of N_50 (frozen over trained) over the grid; its interval counts that it was picked."""
+    needs("kind" in results.dims, "there are no two kinds of attention to compare.")
+    fractions = results["relevant_fraction"].values
+    sure = 1 - 0.05 / len(fractions)
+
+    def ratios(level: float) -> list[Estimate]:
+        frozen, trained = (
+            [critical_size(one, "samples", level=level) for one in arms(results["success"].sel(kind=k), AXIS)]
+            for k in ("frozen", "trained")
+        )
+        return [a.over(b) for a, b in zip(frozen, trained, strict=True) if a.exists and b.exists]
+
+    own, wide = ratios(0.95), ratios(sure)
+    needs(own, "no relevant fraction has a measured N_50 for both kinds of attention.")
+    least = min(own, key=lambda e: e.value)
+    low, high = min(e.low for e in own), min(e.high for e in wide)
+    listed = ", ".join(f"{e.value:.2g}" for e in own)
+    return Estimate(least.value, low, high, results.sizes["seed"], note=f"Ratios along the grid: {listed}.")
+
+
+AXIS = "relevant_fraction"
 
 
 def sample_linear(results: xr.Dataset) -> Estimate:
-    """The coefficient of determination of N_50 as a straight line in alpha_*^-2."""
+    """The coefficient of determination of N_50 as a straight line in alpha_*^-2; negative where it falls along it."""
 
     def determination(success: xr.DataArray) -> float:
-        x, y = _crossings(success, "relevant_fraction")
+        x, y = _crossings(success, AXIS)
         if len(x) < 4:
             return np.nan
-        return float(np.corrcoef(x**-2, y)[0, 1] ** 2 * np.sign(np.corrcoef(x**-2, y)[0, 1]))
+        r = float(np.corrcoef(x**-2, y)[0, 1])
+        return r * abs(r)
 
-    return _resampled(results["success"], determination)
+    return bootstrap(determination, results["success"])
 
 
-def root_slope(results: xr.Dataset, name: str, scale: float = 1.0) -> Estimate:
-    """The slope of 1/sqrt(N_50) along an axis, relative to its value at the low end: -1 means that a unit of
-    the axis would take it to zero."""
+def root_slope(results: xr.Dataset, over: str) -> Estimate:
+    """The slope of 1/sqrt(N_50) along sigma or tau, relative to its value at the low end: -1 means that a unit would
+    take it to zero."""
+    scale = math.sqrt(trial_at(results).data.dim) if over == "noise_std" else 1.0
 
     def slope(success: xr.DataArray) -> float:
-        x, y = _crossings(success, name)
+        x, y = _crossings(success, over)
         if len(x) < 3:
             return np.nan
         fit = np.polyfit(x * scale, y**-0.5, 1)
         return float(fit[0] / np.polyval(fit, x.min() * scale))
 
-    return _resampled(results["success"], slope)
+    return bootstrap(slope, results["success"])
 
 
-def _crossings(success: xr.DataArray, name: str) -> tuple[np.ndarray, np.ndarray]:
+def _crossings(success: xr.DataArray, over: str) -> tuple[np.ndarray, np.ndarray]:
     """N_50 along an axis, where the success rate crosses one half inside the grid, interpolated in log N."""
     size = np.log(np.asarray(success["samples"].values, float))
-    rates = np.maximum.accumulate(success.mean("seed").transpose(name, "samples").values, axis=1)
+    rates = np.maximum.accumulate(success.mean("seed").transpose(over, "samples").values, axis=1)
     inside = (rates[:, 0] < 0.5) & (rates[:, -1] >= 0.5)
     found = [np.exp(np.interp(0.5, row + 1e-9 * np.arange(len(row)), size)) for row in rates[inside]]
-    return np.asarray(success[name].values, float)[inside], np.array(found)
+    return np.asarray(success[over].values, float)[inside], np.array(found)
 
 
-def _resampled(success: xr.DataArray, statistic: Callable[[xr.DataArray], float]) -> Estimate:
-    """A statistic of all runs, its interval from 400 resamples of the seeds."""
-    value = statistic(success)
-    if not np.isfinite(value):
-        return Estimate.absent(
-            "too few grid values have a success rate that crosses one half inside the grid."
-        )
-    draw = np.random.default_rng(0)
-    count = success.sizes["seed"]
-    again = [statistic(success.isel(seed=draw.integers(0, count, count))) for _ in range(400)]
-    low, high = np.nanquantile(again, [0.025, 0.975])
-    return Estimate(value, float(low), float(high), count, note="Interval by resampling seeds.")
+def success_gap(results: xr.Dataset, over: str, more: str, less: str, samples: int) -> Estimate:
+    """The share of successful runs of one kind minus that of another, at a number of samples, on the same draws."""
+    rows = results["success"].sel(samples=samples)
+    return difference(rows.sel({over: more}), rows.sel({over: less}))
 
 
-# Steps ------------------------------------------------------------------------------------------------------
+@answering(Estimate.absent)
+def confusion_edge(results: xr.Dataset) -> Estimate:
+    """The confusion fraction at which half of the runs fail, as a share of what condition (8) allows with slack 1."""
+    s = setting(trial_at(results))
+    allowed = s.relevant_fraction * s.room / s.confusion_slack
+    return critical_size(1 - results["success"], "confusion_fraction").map(lambda v: v / allowed)
 
 
-def steps_fraction(results: xr.Dataset) -> Estimate:
-    one = results.sel(design="confusion fixed")
-    return exponent(one["steps"].astype(float), "relevant_fraction", capped(one))
+# Steps -----------------------------------------------------------------------------------------------------------------
 
 
-def steps_margin(results: xr.Dataset) -> Estimate:
-    one = results.sel(design="background fixed")
-    majority = 2 * one["relevant_fraction"] - 0.5
-    one = one.assign_coords(majority=majority)
-    return exponent(one["steps"].astype(float), "majority", capped(one))
+def steps_exponent(results: xr.Dataset, over: str, design: str = "", paired: bool = False) -> Estimate:
+    """The exponent of the steps to zero training loss along an axis; `majority` is alpha_* - alpha_#. Runs that hit
+    the cap count as bounds."""
+    one = results.sel(design=design) if design else results
+    if over == "majority":
+        majority = over_cells(one, lambda t: t.data.relevant_fraction - t.data.confusion_fraction)
+        one = one.assign_coords(majority=majority)
+    return exponent(one["steps"].astype(float), over, capped(one), paired=paired)
 
 
-def steps_rate(results: xr.Dataset) -> Estimate:
-    return exponent(results["steps"].astype(float), "learning_rate", capped(results), paired=True)
+def steps_trend(results: xr.Dataset, over: str) -> Estimate:
+    """How steadily the steps rise along an axis."""
+    return trend(results["steps"].astype(float), over)
 
 
-# Attention --------------------------------------------------------------------------------------------------
+def steps_ratio(results: xr.Dataset, arm: str) -> Estimate:
+    """Steps with the most tokens removed of a kind, over those with as many removed at random."""
+    steps = results["steps"].astype(float).isel(removed=-1)
+    return ratio(steps.sel(removal=arm), steps.sel(removal="random"))
 
 
-def rise(results: xr.Dataset) -> Estimate:
-    one = results.sel(loss="hinge") if "loss" in results.dims else results
-    return difference(one["attention"], one["attention_curve"].isel(step=0))
+@answering(Estimate.absent)
+def heads_spread(results: xr.Dataset) -> Estimate:
+    """The standard deviation of log steps with four heads over that with one."""
+    logs = np.log(results["steps"].astype(float))
+    needs(float(logs.sel(variant="one head").std()) > 0, "all runs with one head took the same steps.")
+
+    def spread(values: xr.DataArray) -> float:
+        return float(values.sel(variant="four heads").std() / values.sel(variant="one head").std())
+
+    return bootstrap(spread, logs)
 
 
-def largest_drop(results: xr.Dataset) -> Estimate:
-    curve = results["attention_curve"].sel(loss="hinge")
-    top = np.maximum.accumulate(np.nan_to_num(curve.transpose("seed", "step").values, nan=-inf), axis=1)
-    drop = np.nanmax(top - curve.transpose("seed", "step").values, axis=1)
-    return mean(np.asarray(drop))
+# Attention -------------------------------------------------------------------------------------------------------------
 
 
-def end(results: xr.Dataset) -> Estimate:
-    return mean(results["attention"].sel(loss="hinge"))
+def rise(results: xr.Dataset, variant: str = "") -> Estimate:
+    """Final minus initial attention on the relevant tokens."""
+    one = results.sel(variant=variant) if variant else results
+    return mean(last_value(one["attention_curve"]) - one["attention_curve"].isel(step=0))
 
 
+def rise_patterns(results: xr.Dataset) -> Estimate:
+    """The smallest rise over the numbers of patterns."""
+    curves = results["attention_curve"]
+    return smallest(arms(last_value(curves) - curves.isel(step=0), "patterns"))
+
+
+def falls(results: xr.Dataset) -> xr.DataArray:
+    """The largest fall of the attention on the way, run by run."""
+    return largest_fall(results["attention_curve"])
+
+
+def final_attention(results: xr.Dataset) -> Estimate:
+    return mean(results["attention"])
+
+
+def every_role(results: xr.Dataset) -> xr.DataArray:
+    """The final attention on relevant tokens by the role of who pays it, the smallest of each run."""
+    return results["attention_by_role"].min("role")
+
+
+@answering(Estimate.absent)
 def attention_rate(results: xr.Dataset) -> Estimate:
-    """The steepest stretch: the slope of log(1 - attention) against log t over a factor 3 of steps, linear
-    loss."""
-    curves = 1 - results["attention_curve"].sel(loss="linear")
-    time = np.asarray(curves["step"].values, float)
-    steepest = []
-    for row in curves.transpose("seed", "step").values:
-        lowest = int(np.nanargmin(row))
-        known = np.isfinite(row[: lowest + 1]) & (time[: lowest + 1] > 0)
-        t, y = np.log(time[: lowest + 1][known]), np.log(row[: lowest + 1][known])
-        late = t >= t[-1] - np.log(3)
-        if late.sum() >= 3:
-            steepest.append(np.polyfit(t[late], y[late], 1)[0])
-    if len(steepest) < 2:
-        return Estimate.absent("fewer than two runs have three logged steps before the attention peaks.")
-    return mean(np.array(steepest))
+    """The exponent in time of what the attention lacks to one, from a ninth of the time of its peak to the peak, on
+    the linear loss; its two halves (a factor 3 each) are the local exponents."""
+    curve = results["attention_curve"].sel(loss="linear")
+    peak = curve["step"].where((curve == curve.max("step")) & curve.notnull()).max("step")
+    late = (curve["step"] >= peak / 9) & (curve["step"] <= peak)
+    return time_exponent(1 - curve, late)
 
 
-def above_bound(results: xr.Dataset) -> Estimate:
-    """The smallest distance, over time, of the measured attention of relevant tokens above the rigorous
-    bound."""
-    fields = settings(results)
-    s = setting(fields)
-    one = results.sel(loss="hinge")
-    many = s.relevant_fraction * s.tokens
-    logit = (
-        one["pattern_logit_curve"].isel(pattern=slice(0, 2)).min("pattern").transpose("seed", "step").values
-    )
-    seen = one["attention_by_role_curve"].isel(role=0).transpose("seed", "step").values
-    spread = s.key_query_error + s.token_noise
-    known = logit > 0  # looked at; logits of a stopped run are not numbers
-    bound = np.full_like(logit, np.nan)
-    bound[known] = [relevant_attention_bound(q, spread, many, s.tokens) for q in logit[known]]
-    return mean(np.nanmin(seen - bound, axis=1))
+def above_floor(results: xr.Dataset, bound: str) -> xr.DataArray:
+    """How far the attention of relevant tokens on each other lies inside a bound, at every logged step: above the
+    `rigorous` or the `printed` lower bound, below the printed `ceiling`. ||q_1||^2 is the smaller (for the ceiling
+    the larger) logit."""
+    s = setting(trial_at(results))
+    logits = results["pattern_logit_curve"].isel(pattern=slice(0, 2))
+    logit = logits.max("pattern") if bound == "ceiling" else logits.min("pattern")
+    law: Callable[..., Any] = {
+        "rigorous": lemmas.relevant_attention_bound,
+        "printed": lemmas.relevant_attention_printed,
+        "ceiling": lemmas.relevant_attention_ceiling,
+    }[bound]
+    q2 = logit.where(logit > 0)
+    seen = results["attention_by_role_curve"].isel(role=0)
+    apart = seen - law(q2, s.spread, s.relevant_fraction * s.tokens, s.tokens)
+    return -apart if bound == "ceiling" else apart
 
 
 def logit_growth(results: xr.Dataset) -> Estimate:
-    """Growth of the discriminative logits beyond the largest change of any other pattern's, hinge loss."""
-    curve = results["pattern_logit_held"].sel(loss="hinge")
-    change = curve.isel(step=-1) - curve.isel(step=0)
+    """Growth of the discriminative logits beyond the largest change of any other pattern's."""
+    change = last_value(results["pattern_logit_curve"]) - results["pattern_logit_curve"].isel(step=0)
     return difference(
         change.isel(pattern=slice(0, 2)).min("pattern"),
         abs(change.isel(pattern=slice(2, None))).max("pattern"),
     )
 
 
-# Removal of tokens ------------------------------------------------------------------------------------------
+def logit_logarithmic(results: xr.Dataset) -> Estimate:
+    """The share of runs in which the logit of pattern 1 grows clearly as a logarithm, from a ninth of the run on."""
+    curve = results["pattern_logit_curve"].sel(loss="linear").isel(pattern=0, drop=True)
+    last = curve["step"].where(curve.notnull()).max("step")
+    return grows(curve, "logarithmic", last / 9, last)
 
 
+# Removal of tokens -----------------------------------------------------------------------------------------------------
+
+
+@answering(Estimate.absent)
 def random_change(results: xr.Dataset) -> Estimate:
     """Change of the test loss by the largest random removal, relative to the mean loss without removal."""
     loss = results["test_loss"].sel(removal="random")
     start = float(loss.isel(removed=0).mean())
-    change = difference(loss.isel(removed=-1), loss.isel(removed=0))
-    return (
-        change.map(lambda v: v / start) if start > 0 else Estimate.absent("the loss without removal is zero.")
-    )
+    needs(start > 0, "the loss without removal is zero.")
+    return difference(loss.isel(removed=-1), loss.isel(removed=0)).map(lambda v: v / start)
 
 
+@answering(Estimate.absent)
 def relative_loss(results: xr.Dataset, arm: str) -> Estimate:
-    """Mean test loss of an arm over that of random removal, at the largest removal; interval by resampling
-    seeds."""
+    """Mean test loss of an arm over that of random removal, at the largest removal."""
     loss = results["test_loss"].isel(removed=-1)
-    one, other = (
-        loss.sel(removal=kind).transpose("seed", ...).values.reshape(loss.sizes["seed"], -1).mean(1)
-        for kind in (arm, "random")
-    )
-    if not other.mean() > 0:
-        return Estimate.absent("random removal has zero test loss: nothing to compare with.")
-    draw = np.random.default_rng(0).integers(0, len(one), (2000, len(one)))
-    again = one[draw].mean(1) / np.maximum(other[draw].mean(1), 1e-12)
-    low, high = np.quantile(again, [0.025, 0.975])
-    return Estimate(
-        float(one.mean() / other.mean()),
-        float(low),
-        float(high),
-        len(one),
-        note="Interval by resampling seeds.",
-    )
+    needs(float(loss.sel(removal="random").mean()) > 0, "random removal has zero test loss.")
+
+    def over_random(values: xr.DataArray) -> float:
+        return float(values.sel(removal=arm).mean() / max(float(values.sel(removal="random").mean()), 1e-12))
+
+    return bootstrap(over_random, loss)
 
 
 def relative_loss_patterns(results: xr.Dataset) -> Estimate:
-    """The worst ratio over numbers of patterns and both arms."""
-    found = [
-        relative_loss(results.sel(patterns=count), arm)
-        for count in results["patterns"].values
+    """The largest ratio over numbers of patterns and both arms."""
+
+    def loss_ratio(arm: xr.DataArray, level: float = 0.95) -> Estimate:
+        return bootstrap(
+            lambda v: float(v.isel(of=0).mean() / max(float(v.isel(of=1).mean()), 1e-12)), arm, level
+        )
+
+    loss = results["test_loss"].isel(removed=-1)
+    pairs = [
+        xr.concat([one.sel(removal=arm, drop=True), one.sel(removal="random", drop=True)], "of")
+        for one in arms(loss, "patterns")
         for arm in ("irrelevant", "noisy")
     ]
-    found = [e for e in found if e.exists]
-    return max(found, key=lambda e: e.value) if found else Estimate.absent("no arm can be compared.")
+    return largest(pairs, loss_ratio)
 
 
-def rise_patterns(results: xr.Dataset) -> Estimate:
-    found = [rise(results.sel(patterns=count)) for count in results["patterns"].values]
-    return min(found, key=lambda e: e.low)
+def background(results: xr.Dataset) -> Estimate:
+    """Fall of the test error when the whole background is removed."""
+    return difference(results["test_error"].isel(removed=0), results["test_error"].isel(removed=-1))
 
 
-# Mechanism and added experiments ----------------------------------------------------------------------------
+def pruned(results: xr.Dataset, what: str) -> Estimate:
+    """Of the tokens that receive most attention: the share that is relevant (`precision`), or how much the test error
+    rises when only they are kept (`error`)."""
+    one = results.sel(relevant_fraction=0.5, method="nearest")
+    if what == "precision":
+        return mean(one["test_pruned_precision"])
+    return difference(one["test_pruned_error"], one["test_error"])
+
+
+# Neurons, keys and values ----------------------------------------------------------------------------------------------
+
+
+def _arm(results: xr.Dataset, name: str) -> xr.DataArray:
+    """The curves of the one kind of output weights that the region has left."""
+    curve = results[f"{name}_curve"]
+    used = curve.notnull().any([d for d in curve.dims if d != "output_weights"])
+    needs(int(used.sum()) == 1, "a claim about neurons looks at one kind of output weights.")
+    return curve.isel(output_weights=int(used.argmax("output_weights")))
+
+
+def _ends(results: xr.Dataset, name: str) -> tuple[xr.DataArray, xr.DataArray]:
+    """The first and the last value of each curve."""
+    curve = _arm(results, name)
+    return curve.isel(step=0, drop=True), last_value(curve)
+
+
+def bound_ratio(results: xr.Dataset, statement: str) -> xr.DataArray:
+    """Left over right side of a numbered bound on neurons, the worst neuron at every logged step."""
+    return _arm(results, "neuron_bound").isel(statement=BOUNDS.index(statement))
+
+
+def kept(results: xr.Dataset, name: str, signed: bool) -> xr.DataArray:
+    """The share of lucky neurons (or gates) that are still lucky (open) at the end: of all as printed, or of those
+    with an output weight of the right sign."""
+    return last_value(_arm(results, name)).isel(sign=int(signed))
 
 
 def lucky_growth(results: xr.Dataset) -> Estimate:
-    """Mean w_i . p_1 of the lucky neurons at the end over the start, per-token weights."""
-    one = results["projection_held"].sel(output_weights="per_token").isel(group=0, pattern=0)
-    return ratio(one.isel(step=-1), one.isel(step=0))
+    """Mean w_i . p_1 of the lucky neurons at the end over the start."""
+    start, end = (one.isel(group=0, pattern=0) for one in _ends(results, "projection"))
+    return ratio(end, start)
+
+
+def lucky_exponent(results: xr.Dataset) -> Estimate:
+    """The exponent in time of what the lucky neurons have gained along p_1, until the mean margin reaches one half."""
+    along = _arm(results, "projection").isel(group=0, pattern=0, drop=True)
+    gained = along - along.isel(step=0, drop=True)
+    return time_exponent(gained.where(gained > 0), _arm(results, "margin") < 0.5)
 
 
 def lucky_elsewhere(results: xr.Dataset) -> Estimate:
     """The largest |w_i . p_j|, j >= 3, of the lucky group over its w_i . p_1 at the end."""
-    one = results["projection_held"].sel(output_weights="per_token").isel(group=0).isel(step=-1)
-    return mean(abs(one.isel(pattern=slice(2, None))).max("pattern") / one.isel(pattern=0))
+    end = _ends(results, "projection")[1].isel(group=0)
+    return mean(abs(end.isel(pattern=slice(2, None))).max("pattern") / end.isel(pattern=0))
 
 
-def gates(results: xr.Dataset) -> Estimate:
-    """The share of open gates of both lucky groups at the end, relative to the start: neurons are chosen by
-    pattern, and a few of their gates are closed from the start on tokens that attend to other patterns too."""
-    one = results["gate_persistence_held"].sel(output_weights="per_token").isel(group=slice(0, 2))
-    return mean((one.isel(step=-1) / one.isel(step=0)).min("group"))
-
-
-def unlucky_projection(results: xr.Dataset) -> xr.DataArray:
-    """|mean w_i . p_1| at the end of the neurons that were active on pattern 1 with the wrong sign."""
-    return abs(results["projection_held"].sel(output_weights="per_token").isel(group=2, pattern=0, step=-1))
-
-
-def unlucky_by_spread(results: xr.Dataset) -> Estimate:
-    """... in units of the initial spread xi."""
-    return mean(unlucky_projection(results) / settings(results)["network.hidden_std"])
+def lucky_pull(results: xr.Dataset) -> xr.DataArray:
+    """-V_i of the lucky neurons with the right sign (mean of a group, the smaller of two) over the bound (A.16), at
+    every step."""
+    trial = trial_at(results.sel(output_weights="shared"))
+    s = setting(trial)
+    logit = _arm(results, "pattern_logit").isel(pattern=slice(0, 2)).min("pattern")
+    attention = lemmas.relevant_attention_printed(logit.where(logit > 0), s.spread, s.relevant_fraction, 1.0)
+    bound = lemmas.value_coefficient(s.relevant_fraction, attention, s.neurons)
+    return _arm(results, "value_pull").min("lucky") / bound
 
 
 def unlucky_by_lucky(results: xr.Dataset) -> Estimate:
-    """... as a multiple of the lucky neurons' projection over sqrt(B)."""
-    lucky = results["projection_held"].sel(output_weights="per_token").isel(group=0, pattern=0, step=-1)
-    return mean(unlucky_projection(results) / lucky * np.sqrt(settings(results)["descent.batch"]))
+    """The largest mean w_i . p_j over patterns of the neurons with the wrong sign, over 1/sqrt(B) of the smaller of
+    the lucky groups, at the end: at most 1 by (A.27)."""
+    end = _ends(results, "projection")[1]
+    lucky = xr.concat([end.isel(group=k, pattern=k) for k in (0, 1)], "of").min("of")
+    batch = trial_at(results).batch_size
+    return mean(end.isel(group=2).max("pattern") / lucky * math.sqrt(batch))
 
 
 def key_cosine(results: xr.Dataset) -> Estimate:
     """cos(W_K mu_j(t), W_K mu_j(0)) at the end, the smaller of the two discriminative patterns."""
-    one = results["key_cosine_held"].sel(output_weights="per_token").isel(step=-1)
-    return mean(one.isel(pattern=slice(0, 2)).min("pattern"))
+    return mean(_ends(results, "key_cosine")[1].isel(pattern=slice(0, 2)).min("pattern"))
+
+
+def keys_over_queries(results: xr.Dataset) -> Estimate:
+    """The logarithm of the growth of discriminative keys over that of queries, beyond 1 - lambda (168)."""
+    keys, queries = (
+        np.log(end / start).isel(pattern=slice(0, 2)).mean("pattern")
+        for start, end in (_ends(results, name) for name in ("key_norm", "query_norm"))
+    )
+    noise = setting(trial_at(results)).token_noise
+    return mean(keys / queries - (1 - (2 * noise + noise**2)))
+
+
+def query_leak(results: xr.Dataset) -> Estimate:
+    """What the query of pattern 1 gains along the key of another pattern, over what it gains along its own, as a share of
+    |S_j|/(|S| - |S_1|), the largest over patterns: at most 1 by (147, 148)."""
+    gained = abs(_ends(results, "query_gain")[1].isel(asking=0))
+    data = trial_at(results).data
+    rest = [data.rest / (data.patterns - 2)] * (data.patterns - 2)
+    share = xr.DataArray([data.confusion_fraction, *rest], dims="pattern") / (1 - data.relevant_fraction)
+    return mean((gained.isel(pattern=slice(1, None)) / gained.isel(pattern=0) / share).max("pattern"))
+
+
+def queries_turn(results: xr.Dataset) -> Estimate:
+    """What queries of the other patterns gain along the keys of the discriminative ones, the smallest (164)."""
+    gained = _ends(results, "query_gain")[1].isel(asking=slice(2, None), pattern=slice(0, 2))
+    return mean(gained.min(["asking", "pattern"]))
 
 
 def change_elsewhere(results: xr.Dataset, name: str) -> Estimate:
     """The largest relative change of a norm over the patterns that do not discriminate."""
-    one = results[f"{name}_held"].sel(output_weights="per_token").isel(pattern=slice(2, None))
-    return mean(abs(one.isel(step=-1) / one.isel(step=0) - 1).max("pattern"))
+    start, end = (one.isel(pattern=slice(2, None)) for one in _ends(results, name))
+    return mean(abs(end / start - 1).max("pattern"))
 
 
 def value_cosine(results: xr.Dataset) -> Estimate:
-    """The cosine between the growth of a discriminative value and the sum of its lucky neurons, the smaller of
-    two."""
-    one = results["value_growth_cosine_held"].sel(output_weights="per_token").isel(step=-1)
-    return mean(one.min("lucky"))
-
-
-def output_growth(results: xr.Dataset) -> Estimate:
-    """The slope of log(mean margin) against log t where the margin lies between 0.02 and 0.5."""
-    curves = results["margin_curve"].sel(output_weights="per_token")
-    time = np.asarray(curves["step"].values, float)
-    slopes = []
-    for row in curves.transpose("seed", "step").values:
-        early = (time > 0) & (row > 0.02) & (row < 0.5)
-        if early.sum() >= 3:
-            slopes.append(np.polyfit(np.log(time[early]), np.log(row[early]), 1)[0])
-    if len(slopes) < 2:
-        return Estimate.absent(
-            "fewer than two runs were looked at three times while their margin grew to one half."
-        )
-    return mean(np.array(slopes))
+    """The cosine between the growth of a discriminative value and the sum of its lucky neurons, the smaller of two."""
+    return mean(_ends(results, "value_growth_cosine")[1].min("lucky"))
 
 
 def value_growth(results: xr.Dataset) -> Estimate:
-    """Growth of the shorter discriminative value beyond 1.2 times that of the longest other one."""
-    one = results["value_norm_held"].sel(output_weights="per_token")
-    grown = one.isel(step=-1) / one.isel(step=0)
+    """Growth of the shorter discriminative value beyond that of the longest other one."""
+    start, end = _ends(results, "value_norm")
+    grown = end / start
     return difference(
         grown.isel(pattern=slice(0, 2)).min("pattern"), grown.isel(pattern=slice(2, None)).max("pattern")
     )
 
 
-def background(results: xr.Dataset) -> Estimate:
-    return difference(results["test_error"].isel(removed=0), results["test_error"].isel(removed=-1))
+def output_exponent(results: xr.Dataset) -> Estimate:
+    """The exponent in time of the mean margin where it lies between 0.02 and 0.5."""
+    margin = _arm(results, "margin")
+    return time_exponent(margin.where(margin > 0), (margin > 0.02) & (margin < 0.5))
 
 
-def precision(results: xr.Dataset) -> Estimate:
-    return mean(results["test_pruned_precision"].sel(relevant_fraction=0.5, method="nearest"))
+def least_success(results: xr.Dataset) -> Estimate:
+    """The smallest share of successful runs over all variants."""
+    return smallest(arms(results["success"], "variant"), fraction)
 
 
-def pruned_error(results: xr.Dataset) -> Estimate:
-    near = results.sel(relevant_fraction=0.5, method="nearest")
-    return difference(near["test_pruned_error"], near["test_error"])
-
-
-def confusion_edge(results: xr.Dataset) -> Estimate:
-    """The confusion fraction at which half of the runs fail, as a share of alpha_* times the factor of
-    condition (8) with slack 1."""
-    fields = settings(results)
-    factor = fields["data.relevant_fraction"] * np.exp(
-        -(setting(fields).key_query_error + setting(fields).token_noise)
-    )
-    factor *= 1 - setting(fields).disorder
-    return critical_size(1 - results["success"], "confusion_fraction").map(lambda v: float(v / factor))
-
-
-def heads(results: xr.Dataset) -> Estimate:
-    """The standard deviation of log steps with four heads over that with one; interval by resampling
-    seeds."""
-    steps = results["steps"].astype(float)
-    one, four = (np.log(steps.sel(variant=kind).values) for kind in ("one head", "four heads"))
-    if one.std() == 0:
-        return Estimate.absent("all runs with one head took the same number of steps.")
-    draw = np.random.default_rng(0).integers(0, len(one), (2000, len(one)))
-    again = four[draw].std(1) / np.maximum(one[draw].std(1), 1e-9)
-    low, high = np.quantile(again, [0.025, 0.975])
-    return Estimate(
-        float(four.std() / one.std()), float(low), float(high), len(one), note="Interval by resampling seeds."
-    )
-
-
-def success_gap(results: xr.Dataset, name: str, more: str, less: str, samples: int) -> Estimate:
-    """The share of successful runs of one kind minus that of another, at a number of samples, on the same draws."""
-    rows = results["success"].sel(samples=samples)
-    return difference(rows.sel({name: more}), rows.sel({name: less}))
-
-
-def extensions(results: xr.Dataset) -> Estimate:
-    """The smallest share of successful runs over all extensions."""
-    shares = [fraction(results["success"].sel(variant=kind)) for kind in results["variant"].values]
-    return min(shares, key=lambda e: (e.value, e.low))
-
-
-def set_attention(results: xr.Dataset) -> Estimate:
-    """Rise of the attention on relevant tokens with set-valued patterns."""
-    return rise(results.sel(variant="sets"))
-
-
-def single_pass(results: xr.Dataset) -> Estimate:
+def final_error(results: xr.Dataset) -> Estimate:
+    """Test error after one pass over the largest training set."""
     return mean(results["test_error"].isel(samples=-1))
 
 
-def delta_steps(results: xr.Dataset) -> Estimate:
-    return trend(results["steps"].astype(float), "key_query_error")
+# The laws that `predict` uses ------------------------------------------------------------------------------------------
+
+
+def constants(results: xr.Dataset) -> dict[str, Any]:
+    """Laws for samples and steps, log-linear in `theory.predictions.features`, from runs of the figure `settings`.
+
+    Every fourth setting is held out; `error` is the typical factor (root mean square of the logarithm) by which the
+    law misses there: the mean steps of a setting, and the samples with which half of its runs succeed where the grid
+    shows that."""
+    of = {int(i): trial_at(results, variant=i) for i in results["variant"].values}
+    rows = {i: predictions.features(setting(t), t.network.output_weights == "shared") for i, t in of.items()}
+    names = list(next(iter(rows.values())))
+    kept = [i for i in of if i % 4 != 3]
+    held_out = [i for i in of if i % 4 == 3]
+
+    def design(i: int) -> np.ndarray:
+        return np.array([1.0, *rows[i].values()])
+
+    time = np.log(results["steps"].where(results["status"] == 1) * _rates(results))
+    time = time.mean([d for d in time.dims if d != "variant"])
+    timed = [i for i in kept if np.isfinite(time.sel(variant=i))]
+    fit = np.linalg.lstsq(np.stack([design(i) for i in timed]), [float(time.sel(variant=i)) for i in timed])[
+        0
+    ]
+    sizes = np.log(np.asarray(results["samples"].values, float))
+    flags = [
+        (np.array([*design(i), size]), float(v))
+        for i in kept
+        for size, row in zip(
+            sizes, results["success"].sel(variant=i).transpose("samples", ...).values, strict=True
+        )
+        for v in row[np.isfinite(row)]
+    ]
+    regressors, success = np.stack([x for x, _ in flags]), np.array([v for _, v in flags])
+    model = sm.GLM(success, regressors, family=sm.families.Binomial()).fit_regularized(alpha=1e-3, L1_wt=0.0)
+    need = -model.params[:-1] / model.params[-1]
+    sizes_seen = critical_sizes(results["success"].sel(variant=held_out), "samples", "variant")
+    seen = {
+        "steps": {i: float(time.sel(variant=i)) for i in held_out},
+        "samples": {
+            i: math.log(float(sizes_seen["value"].sel(variant=i)))
+            for i in held_out
+            if bool(sizes_seen["inside"].sel(variant=i))
+        },
+    }
+    span = {n: [min(r[n] for r in rows.values()), max(r[n] for r in rows.values())] for n in names}
+    laws = {}
+    for what, beta in (("steps", fit), ("samples", need)):
+        missed = [design(i) @ beta - v for i, v in seen[what].items() if np.isfinite(v)]
+        laws[what] = {
+            "intercept": round(float(beta[0]), 4),
+            "slope": {n: round(float(b), 4) for n, b in zip(names, beta[1:], strict=True)},
+            "range": {n: [round(low, 4), round(high, 4)] for n, (low, high) in span.items()},
+            "error": round(float(np.exp(np.sqrt(np.mean(np.square(missed))))), 3) if missed else None,
+            "held_out": len(missed),
+        }
+    source = f"figure settings, {results.attrs.get('scale', '')} scale, {results.sizes['seed']} seeds, {len(of)} settings"
+    return {"source": source, **laws}
+
+
+def _rates(results: xr.Dataset) -> xr.DataArray:
+    return over_cells(results, lambda t: t.descent.learning_rate)
+
+
+if __name__ == "__main__":
+    from lemmata.desk import stored_order
+
+    print(json.dumps(constants(stored_order(sys.argv[1]).results()), indent=1))

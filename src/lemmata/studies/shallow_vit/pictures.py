@@ -1,5 +1,6 @@
 """The figures as pictures: they see results and verdicts, nothing else."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from lemmata.draw.curves import BAND, BARS, DOTS, MEAN, law, line, lines, refere
 from lemmata.draw.palette import BLACK, BLUE, GREEN, GREY, ORANGE, RED
 from lemmata.draw.phase import critical, critical_points, success_map
 from lemmata.draw.style import Drawn, canvas, log_to_zero, panel, picture, shared_key
-from lemmata.results import over_cells, settings
+from lemmata.results import over_cells, settings, trial_at
 from lemmata.studies.shallow_vit import theory
 
 ARMS = {"random": RED, "irrelevant": BLUE, "noisy": BLACK}
@@ -45,7 +46,7 @@ def success_over_noise(results: xr.Dataset) -> Drawn:
 
 
 def _success_and_root(results: xr.Dataset, x: xr.DataArray, label: str) -> Drawn:
-    signal = over_cells(results, lambda t: _signal(t)).isel(samples=0)
+    signal = over_cells(results, _signal).isel(samples=0)
     success = results["success"].assign_coords(x=x)
     figure, axes = _success_and_line(success, label, signal**-2.0, lambda n: n**-0.5)
     panel(axes[1], label, "$1/\\sqrt{N_{50}}$", "does it fall along a line?", ylim=(0, None))
@@ -54,8 +55,8 @@ def _success_and_root(results: xr.Dataset, x: xr.DataArray, label: str) -> Drawn
 
 def _signal(trial: Any) -> float:
     """alpha_* - (sigma + tau) (c'' = 1), where that is positive."""
-    noise = theory.typical_noise(trial.data.noise_std, trial.data.dim)
-    left = trial.data.relevant_fraction - trial.network.value_error - noise
+    setting = theory.setting(trial)
+    left = setting.relevant_fraction - setting.disorder
     return left if left > 0 else np.nan
 
 
@@ -87,17 +88,9 @@ def trained_against_frozen(results: xr.Dataset) -> Drawn:
     return figure, f"Frozen: $W_K$, $W_Q$ stay at their initial values. {MAPPED}"
 
 
-def _setting(results: xr.Dataset, slack: float, confusion: float = 0.1) -> theory.Setting:
-    """The setting of condition (8) at a value of its slack."""
-    fields = settings(results)
-    return theory.Setting(
-        relevant_fraction=fields.get("data.relevant_fraction", 0.4),
-        confusion_fraction=confusion,
-        token_noise=theory.typical_noise(fields["data.noise_std"], fields["data.dim"]),
-        value_error=fields["network.value_error"],
-        key_query_error=fields["network.key_query_error"],
-        confusion_slack=slack,
-    )
+def _setting(results: xr.Dataset, slack: float) -> theory.Setting:
+    """The quantities of Theorem 1 at these results, with another slack in condition (8)."""
+    return replace(theory.setting(trial_at(results)), confusion_slack=slack)
 
 
 # Steps ------------------------------------------------------------------------------------------------------
@@ -290,8 +283,7 @@ def confusion(results: xr.Dataset) -> Drawn:
     line(axes, results["test_error"], "confusion_fraction", RED, "test error", "o-", "mean")
     relevant = settings(results)["data.relevant_fraction"]
     for slack, style in ((0.5, ":"), (1.0, "--")):
-        # The fraction needed for a unit of confusion is the factor of the condition.
-        edge = relevant / theory.relevant_fraction_needed(_setting(results, slack, 1.0))
+        edge = relevant * _setting(results, slack).room
         reference(axes, x=edge, label=f"condition (8), slack {slack:g}", style=style)
     reference(axes, x=relevant, label="tie of the vote", colour=BLACK, style="-")
     panel(axes, "confusion fraction $\\alpha_\\#$", "success rate, test error")

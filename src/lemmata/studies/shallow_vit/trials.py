@@ -1,81 +1,68 @@
-"""One training of the shallow vision transformer by mini-batch stochastic gradient descent on the hinge
-loss."""
+"""One training of the shallow vision transformer by mini-batch stochastic gradient descent on the hinge loss, and what is
+looked at inside it."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.custom_batching import sequential_vmap
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, PyTree
 
-from lemmata.descent import batch_at, hinge_loss, log_spaced
+from lemmata.bench.probes import (
+    cosines,
+    directions,
+    lengths,
+    lucky,
+    most_attended,
+    open_gates,
+    paid_by_role,
+)
+from lemmata.bench.starts import InitialErrors, initial_errors
+from lemmata.bench.votes import Folded, Weights, batch_slope
+from lemmata.descent import Descent, Draw, Learner, Learning, hinge_loss, loss_of
 from lemmata.errors import require
 from lemmata.studies.shallow_vit.data import Sample, TokenData, collapse
-from lemmata.studies.shallow_vit.network import (
-    Folded,
-    InitialErrors,
-    Network,
-    Votes,
-    Weights,
-    check_shapes,
-    initial_errors,
-)
-from lemmata.trial import Descending, Key, Precision, Record, fixed
+from lemmata.studies.shallow_vit.network import Network, Votes, check_shapes
+from lemmata.studies.shallow_vit.theory.lemmas import neuron_norm_bound, unlucky_value_bound
+from lemmata.trial import Key, Precision, Record, fixed
 
 PROBED = 48
 """How many training samples the attention probes average over (all, when there are fewer)."""
 
+BOUNDS = ("(33)", "(34)", "(40)", "(42)", "(A.18)")
+"""The numbered bounds on neurons that are followed (`neuron_bound`), as the ratio of their two sides."""
 
-class SGD(eqx.Module):
-    """How the training goes.
-
-    "epochs" walks through the training set again and again in fresh random orders; "single_pass" uses every
-    sample once and ends. A training on the hinge loss stops at the first step at which all training samples
-    have hinge loss zero; the "linear" loss -yF (what the proofs differentiate) never stops before the cap.
-    """
-
-    learning_rate: float = 1.0
-    batch: int = fixed(default=10)
-    steps: int = fixed(default=1000)
-    loss: Literal["hinge", "linear"] = fixed(default="hinge")
-    sampling: Literal["epochs", "single_pass"] = fixed(default="epochs")
-    logs: int = fixed(default=30)
-
-    def __check_init__(self):
-        require(self.learning_rate > 0, f"the learning rate must be positive, not {self.learning_rate}.")
-        require(self.batch >= 1, f"the batch must hold at least one sample, not {self.batch}.")
-        require(self.steps >= 1, f"a training needs at least one step, not {self.steps}.")
+SGD = Descent(learning_rate=1.0, loss="hinge", batches="epochs", batch=10, stop="fitted", steps=1000, logs=30)
+"""The descent of the experiments: epochs of mini-batches until every training sample has hinge loss zero. The linear
+loss -yF is what the proofs differentiate; it never ends by itself (`stop="cap"`)."""
 
 
-class State(NamedTuple):
-    """`suspect` is the training sample that last had a positive hinge loss: the first to look at for the stop
-    rule."""
+class World(NamedTuple):
+    """What training does not change: patterns, frozen votes, the weights that it started from and their errors, and
+    the key of the test samples."""
 
-    data: Sample
     patterns: Float[Array, "pattern member dim"]
     votes: Votes
     initial: Weights
     errors: InitialErrors
-    weights: Weights
-    order: Key
-    test: Key
-    step: Int[Array, ""]
-    suspect: Int[Array, ""]
-    done: Bool[Array, ""]
-    batch_loss: Float[Array, ""]
+    test: Array
+
+    @property
+    def base(self) -> Float[Array, "pattern dim"]:
+        """One vector per pattern."""
+        return self.patterns[:, 0]
 
 
-class ViTTraining(Descending):
+class ViTTraining(Learner):
     """Data model, network and descent.
 
-    `simulator`: "tokens" carries every token; "patterns" carries one weighted token per pattern, which is the
-    same training when there is no token noise and the output weights are shared. `probes` says what is looked
-    at on the way ("attention", "neurons") and at the end ("pruning": keep only the tokens that receive most
-    attention).
+    `simulator`: "tokens" carries every token; "patterns" carries one weighted token per pattern, which is the same training
+    when there is no token noise and the output weights are shared. `probes` says what is looked at on the way ("attention",
+    "neurons") and at the end ("pruning": keep only the tokens that receive most attention).
     """
 
+    name: ClassVar[str] = "shallow-vit/training"
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "attention_by_role": ("role",),
         "pattern_logit": ("pattern",),
@@ -84,11 +71,15 @@ class ViTTraining(Descending):
         "value_norm": ("pattern",),
         "key_cosine": ("pattern",),
         "value_growth_cosine": ("lucky",),
+        "value_pull": ("lucky",),
+        "query_gain": ("asking", "pattern"),
         "projection": ("group", "pattern"),
         "gate_persistence": ("group",),
+        "gate_kept": ("sign",),
+        "lucky_kept": ("sign",),
+        "neuron_bound": ("statement",),
     }
-    revision: ClassVar[int] = 2
-    together: ClassVar[bool] = False  # the token-by-neuron arrays of one run fill the cache
+    lockstep: ClassVar[bool] = False  # the token-by-neuron arrays of one run fill the cache
     paired: ClassVar[tuple[str, ...]] = (
         "descent",
         "network.attention",
@@ -102,7 +93,7 @@ class ViTTraining(Descending):
 
     data: TokenData = TokenData()
     network: Network = Network()
-    descent: SGD = SGD()
+    descent: Descent = SGD
     precision: Precision = fixed(default="float32")
     simulator: Literal["tokens", "patterns"] = fixed(default="tokens")
     probes: Literal["none", "attention", "neurons", "pruning"] = fixed(default="none")
@@ -110,13 +101,12 @@ class ViTTraining(Descending):
 
     def __check_init__(self):
         check_shapes(self.network, self.data)
+        _check_descent(self.descent)
         if self.simulator == "patterns":
-            exact = (
-                self.data.noise == "gaussian" and self.data.noise_std == 0 and self.data.noisy_fraction == 0
-            )
+            quiet = self.data.noise == "gaussian" and self.data.noise_std == 0 == self.data.noisy_fraction
             plain = self.data.set_size == 1 and self.data.background != "spurious_zero"
             require(
-                exact and plain and self.network.output_weights == "shared",
+                quiet and plain and self.network.output_weights == "shared",
                 "the simulator 'patterns' is exact only without token noise (noise_std=0, noisy_fraction=0), "
                 "with shared output weights and one vector per pattern.",
             )
@@ -126,309 +116,302 @@ class ViTTraining(Descending):
         )
 
     @property
-    def steps(self) -> int:
-        if self.descent.sampling == "single_pass":
-            return max(1, self.data.samples // self.batch)
-        return self.descent.steps
+    def samples(self) -> int:
+        return self.data.samples
 
-    @property
-    def batch(self) -> int:
-        return min(self.descent.batch, self.data.samples)
+    def draw(self, key: Key) -> Draw:
+        patterns_key, data_key, network_key, test = jax.random.split(key, 4)
+        patterns = self.data.draw_patterns(patterns_key, jnp.dtype(self.precision))
+        weights, votes = self.network.start(network_key, self.data, patterns[:, 0])
+        errors = initial_errors(weights, patterns[:, 0], self.data.classes, self.network.skip)
+        world = World(patterns, votes, weights, errors, jax.random.key_data(test))
+        return Draw(weights, self.fresh(data_key, world, self.data.samples), world)
 
-    @property
-    def log_steps(self) -> tuple[int, ...]:
-        return (
-            log_spaced(self.steps, self.descent.logs)
-            if self.probes in ("attention", "neurons")
-            else (0, self.steps)
-        )
+    def start_from(self, key: Key, data: PyTree = None, weights: PyTree = None) -> Learning:
+        """As drawn, or from one's own weights, which are then the start that growth is measured from."""
+        begun = super().start_from(key, data, weights)
+        return begun._replace(world=begun.world._replace(initial=begun.params))
 
-    def start(self, key: Key) -> State:
-        return _begin(self, key)
+    def fresh(self, key: Key, world: World, count: int) -> Sample:
+        drawn = self.data.draw(key, world.patterns, count)
+        if self.simulator == "patterns":
+            return jax.vmap(lambda one: collapse(one, world.patterns))(drawn)
+        return drawn
 
-    def draw(self, key: Key, patterns: Array, count: int) -> Sample:
-        drawn = self.data.draw(key, patterns, count)
-        return jax.vmap(lambda one: collapse(one, patterns))(drawn) if self.simulator == "patterns" else drawn
+    def objective(self, params: Weights, batch: Sample, world: World, key: Key) -> Float[Array, ""]:
+        return jnp.mean(jax.vmap(lambda one: self.sample_loss(params, one, world))(batch))
 
-    def step(self, state: State) -> State:
-        moved = _descend(self, state.data, state.votes, state.weights, state.order, state.step, state.suspect)
-        weights, suspect, done, loss = moved
-        return state._replace(
-            weights=weights, step=state.step + 1, suspect=suspect, done=done, batch_loss=loss
-        )
+    def slope(
+        self, params: Weights, batch: Sample, world: World, key: Key
+    ) -> tuple[Float[Array, ""], Weights]:
+        return _slope(self, params, batch, world.votes)
 
-    def loss(self, state: State) -> Array:
-        return state.batch_loss
+    def sample_loss(self, params: Weights, sample: Sample, world: World) -> Float[Array, ""]:
+        return _sample_loss(self, params, sample, world.votes)
 
-    def finished(self, state: State) -> Array:
-        return state.done
+    def rates(self, params: Weights) -> PyTree:
+        return Weights(self.descent.attention_rate, self.descent.attention_rate, 1.0, 1.0)
 
-    def watch(self, state: State) -> Record:
-        if self.probes in ("attention", "neurons"):
-            return _look(self, state)
-        return {}
+    def watch(self, state: Learning) -> Record:
+        return _look(self, state) if self.probes in ("attention", "neurons") else {}
 
-    def record(self, state: State) -> Record:
+    def record(self, state: Learning) -> Record:
         return _judge(self, state)
 
 
-# The descent ------------------------------------------------------------------------------------------------
-#
-# Runs advance in lanes under `vmap`, but their token-by-neuron arrays only fit into the cache one sample of
-# one run at a time. So these functions take the lanes one after another, and the samples one after another
-# inside.
-
-
-@sequential_vmap
-def _begin(trial: ViTTraining, key: Key) -> State:
-    pattern_key, data_key, network_key, order, test = jax.random.split(key, 5)
-    dtype = jnp.dtype(trial.precision)
-    patterns = trial.data.draw_patterns(pattern_key, dtype)
-    data = trial.draw(data_key, patterns, trial.data.samples)
-    weights, votes = trial.network.start(network_key, trial.data, patterns)
-    errors = initial_errors(weights, patterns, trial.data.classes, trial.network.skip)
-    zero = jnp.zeros((), jnp.int32)
-    loss = jnp.asarray(1, dtype)
-    return State(
-        data, patterns, votes, weights, errors, weights, order, test, zero, zero, jnp.asarray(False), loss
+def _check_descent(descent: Descent) -> None:
+    require(
+        descent.loss in ("hinge", "linear"),
+        f"the proofs know the hinge loss and the linear loss, not '{descent.loss}'.",
+    )
+    require(
+        descent.stop == "cap" or descent.loss == "hinge",
+        "the linear loss falls without end; use descent.stop=cap with it.",
+    )
+    require(
+        descent.stop != "fitted" or descent.batches not in ("single-pass", "fresh"),
+        "samples that are seen once are not fitted; use descent.stop=cap with single passes and fresh batches.",
     )
 
 
-@sequential_vmap
-def _descend(
-    trial: ViTTraining, data: Sample, votes: Votes, weights: Weights, order: Key, step: Array, suspect: Array
-) -> tuple[Weights, Array, Array, Array]:
-    batch = batch_at(order, step, trial.data.samples, trial.batch)
-    loss, gradient = batch_gradient(trial.network, trial.descent.loss, weights, votes, data, batch)
-    rate = trial.descent.learning_rate
-    weights = jax.tree.map(lambda w, g: (w - rate * g).astype(w.dtype), weights, gradient)
-    if trial.descent.loss == "linear" or trial.descent.sampling == "single_pass":
-        return weights, suspect, jnp.asarray(False), loss
-    suspect, done = first_violation(trial.network, weights, votes, data, suspect)
-    return weights, suspect, done, loss
-
-
-def batch_gradient(
-    network: Network, loss: str, weights: Weights, votes: Votes, data: Sample, batch: Int[Array, " size"]
-) -> tuple[Float[Array, ""], Weights]:
-    """Mean loss and gradient over the samples of a batch, added up sample by sample."""
-
-    folded, unfold = jax.vjp(network.fold, weights)
-
-    def one(folded: Folded, sample: Sample) -> Array:
-        margin = network.margin(folded, votes, sample)
-        return hinge_loss(margin) if loss == "hinge" else -margin
-
-    def add(total: tuple[Array, Folded], index: Array) -> tuple[tuple[Array, Folded], None]:
-        sample = jax.tree.map(lambda part: part[index], data)
-        return jax.tree.map(jnp.add, total, jax.value_and_grad(one)(folded, sample)), None
-
-    nothing = jnp.zeros((), weights.hidden.dtype), jax.tree.map(jnp.zeros_like, folded)
-    (loss_sum, gradient), _ = jax.lax.scan(add, nothing, batch)
-    size = batch.shape[0]
-    return loss_sum / size, jax.tree.map(lambda part: part / size, unfold(gradient)[0])
-
-
-def first_violation(
-    network: Network, weights: Weights, votes: Votes, data: Sample, suspect: Array
-) -> tuple[Int[Array, ""], Bool[Array, ""]]:
-    """The next training sample with positive hinge loss, and whether there is none.
-
-    Looking first at the sample that was last found guilty makes this cheap while the training is under way.
-    """
-    count = data.label.shape[0]
-    folded = network.fold(weights)
-
-    def satisfied(index: Array) -> Array:
-        sample = jax.tree.map(lambda part: part[index], data)
-        return network.margin(folded, votes, sample) >= 1
-
-    def going(at: tuple[Array, Array]) -> Array:
-        return (at[1] < count) & satisfied(at[0])
-
-    def on(at: tuple[Array, Array]) -> tuple[Array, Array]:
-        return (at[0] + 1) % count, at[1] + 1
-
-    found, seen = jax.lax.while_loop(going, on, (suspect, jnp.zeros_like(suspect)))
-    return found, seen == count
-
-
-# What is kept -----------------------------------------------------------------------------------------------
+# The descent -----------------------------------------------------------------------------------------------------------
+#
+# The token-by-neuron arrays of a run only fit into the cache one sample at a time. So runs that are mapped over are taken one
+# after another, and the samples of a batch one after another inside.
 
 
 @sequential_vmap
-def _judge(trial: ViTTraining, state: State) -> Record:
-    network = trial.network
-    folded = network.fold(state.weights)
+def _slope(trial: ViTTraining, weights: Weights, batch: Sample, votes: Votes) -> tuple[Array, Weights]:
+    def loss(folded: Folded, sample: Sample) -> Array:
+        return _loss_of(trial, trial.network.margin(folded, votes, sample))
+
+    return batch_slope(trial.network.fold, loss, weights, batch)
+
+
+@sequential_vmap
+def _sample_loss(trial: ViTTraining, weights: Weights, sample: Sample, votes: Votes) -> Array:
+    return _loss_of(trial, trial.network.margin(trial.network.fold(weights), votes, sample))
+
+
+def _loss_of(trial: ViTTraining, margin: Array) -> Array:
+    return loss_of(trial.descent.loss, margin, jnp.ones_like(margin))
+
+
+# What is kept ----------------------------------------------------------------------------------------------------------
+
+
+@sequential_vmap
+def _judge(trial: ViTTraining, state: Learning) -> Record:
+    network, world = trial.network, state.world
+    folded = network.fold(state.params)
 
     def test(index: Array) -> dict[str, Array]:
-        sample = trial.data.sample(state.test, state.patterns, index, test=True)
+        key = jax.random.fold_in(jax.random.wrap_key_data(world.test), index)
+        sample = trial.data.sample(key, world.patterns, index, test=True)
         if trial.simulator == "patterns":
-            sample = collapse(sample, state.patterns)
-        output = network.outputs(folded, state.votes, sample)
-        found = _losses(output, sample)
-        if trial.probes == "pruning":
-            found |= _pruned(network, folded, state.votes, sample)
-        return found
+            sample = collapse(sample, world.patterns)
+        found = _losses(network, folded, world.votes, sample)
+        return found | (_pruned(network, folded, world.votes, sample) if trial.probes == "pruning" else {})
 
     tested = jax.lax.map(test, jnp.arange(trial.test_samples))
-    record = {f"test_{name}": jnp.mean(values) for name, values in tested.items()}
-    train = _over(trial, state, lambda one: _losses(network.outputs(folded, state.votes, one), one))
-    attention = attention_by_role(network, state.weights, _first(state.data, PROBED))
+    train = _mean_over(state.data, lambda one: _losses(network, folded, world.votes, one))
+    attention = attention_by_role(network, state.params, _probed(state.data))
     return {
-        **record,
+        **{f"test_{name}": jnp.mean(values) for name, values in tested.items()},
         "train_loss": train["loss"],
         "train_error": train["error"],
         "attention": attention[0],
         "attention_by_role": attention[1:],
-        "initial_value_error": state.errors.value,
-        "initial_key_query_error": state.errors.key_query,
-        "spectral_norm": state.errors.spectral,
+        "initial_value_error": world.errors.value,
+        "initial_key_query_error": world.errors.key_query,
+        "spectral_norm": world.errors.spectral,
         "token_noise": jnp.max(state.data.noise),
     }
 
 
-def _losses(output: Array, sample: Sample) -> dict[str, Array]:
-    margin = jnp.sum(output * sample.label)
-    wrong = jnp.any(output * sample.label <= 0).astype(output.dtype)
-    return {"loss": hinge_loss(margin), "error": wrong}
+def _losses(network: Network, folded: Folded, votes: Votes, sample: Sample) -> dict[str, Array]:
+    signed = network.outputs(folded, votes, sample) * sample.label
+    return {"loss": hinge_loss(jnp.sum(signed)), "error": jnp.any(signed <= 0).astype(signed.dtype)}
 
 
 def _pruned(network: Network, folded: Folded, votes: Votes, sample: Sample) -> dict[str, Array]:
-    """Keep as many tokens as are relevant, those that receive most attention; and as many at random, to
-    compare."""
-    received = jnp.sum(network.attend(folded, sample), axis=(0, 1))
-    received = jnp.where(sample.kept > 0, received, -jnp.inf)
+    """Keep as many tokens as are relevant: those that receive most attention."""
     budget = jnp.sum(sample.relevant & (sample.kept > 0))
-    top = jnp.argsort(jnp.argsort(-received)) < budget
-    precision = jnp.sum(top & sample.relevant) / budget
-    output = network.outputs(folded, votes, sample._replace(kept=top.astype(sample.kept.dtype)))
-    losses = _losses(output, sample)
-    return {
-        "pruned_precision": precision.astype(output.dtype),
-        "pruned_loss": losses["loss"],
-        "pruned_error": losses["error"],
-    }
+    top = most_attended(network.attend(folded, sample), sample.kept, budget).astype(sample.kept.dtype)
+    losses = _losses(network, folded, votes, sample._replace(kept=top))
+    precision = jnp.sum(top * sample.relevant) / budget
+    return {"pruned_precision": precision, "pruned_loss": losses["loss"], "pruned_error": losses["error"]}
 
 
 def attention_by_role(network: Network, weights: Weights, data: Sample) -> Float[Array, " four"]:
-    """Mean attention paid to the relevant tokens: by all kept tokens, by relevant, by confusion and by other
-    ones."""
-
+    """Mean attention paid to the relevant tokens: by all kept tokens, by relevant, by confusion and by other ones."""
     folded = network.fold(weights)
 
     def one(sample: Sample) -> tuple[Array, Array]:
-        to_relevant = jnp.mean(
-            network.attend(folded, sample) @ sample.relevant.astype(weights.hidden.dtype), axis=0
-        )
         other = ~sample.relevant & ~sample.confusion
         roles = jnp.stack([jnp.ones_like(other), sample.relevant, sample.confusion, other]) * sample.kept
-        return roles @ to_relevant, jnp.sum(roles, axis=1)
+        return paid_by_role(network.attend(folded, sample), sample.relevant, roles)
 
     paid, count = jax.lax.map(one, data)
     return jnp.sum(paid, axis=0) / jnp.sum(count, axis=0)
 
 
-# What is looked at ------------------------------------------------------------------------------------------
+# What is looked at -----------------------------------------------------------------------------------------------------
 
 
 @sequential_vmap
-def _look(trial: ViTTraining, state: State) -> Record:
-    network, weights = trial.network, state.weights
-    folded = network.fold(weights)
-    attention = attention_by_role(network, weights, _first(state.data, PROBED))
-    margins = _over(
-        trial, state, lambda one: {"margin": network.margin(folded, state.votes, one)}, probe=True
-    )
-    losses = _over(
-        trial, state, lambda one: _losses(network.outputs(folded, state.votes, one), one), probe=True
-    )
-    base = state.patterns[:, 0]
-    keys, queries = weights.key @ base.T, weights.query @ base.T
+def _look(trial: ViTTraining, state: Learning) -> Record:
+    network, world = trial.network, state.world
+    folded, probed = network.fold(state.params), _probed(state.data)
+    attention = attention_by_role(network, state.params, probed)
+    losses = _mean_over(probed, lambda one: _losses(network, folded, world.votes, one))
+    margin = _mean_over(probed, lambda one: {"margin": network.margin(folded, world.votes, one)})
+    keys, queries = state.params.key @ world.base.T, state.params.query @ world.base.T
     seen = {
         "train_loss": losses["loss"],
-        "margin": margins["margin"],
+        "margin": margin["margin"],
         "attention": attention[0],
         "attention_by_role": attention[1:],
         "pattern_logit": jnp.mean(jnp.sum(keys * queries, axis=1), axis=0),
     }
-    if trial.probes == "neurons":
-        seen |= _neurons(trial, state)
-    return seen
+    return seen | (_neurons(trial, state) if trial.probes == "neurons" else {})
 
 
-def _neurons(trial: ViTTraining, state: State) -> dict[str, Array]:
-    """Lucky neurons and the growth of keys, queries and values, pattern by pattern.
+def _neurons(trial: ViTTraining, state: Learning) -> dict[str, Array]:
+    """Neurons, keys, queries and values, pattern by pattern.
 
-    Groups: neurons active on pattern 1 at the start with positive mean output weight, on pattern 2 with
-    negative mean output weight, and the neurons active on pattern 1 with the wrong sign.
+    Groups: neurons active on pattern 1 at the start with positive mean output weight, on pattern 2 with negative mean output
+    weight, and the neurons active on pattern 1 with the wrong sign.
     """
-    base = state.patterns[:, 0]
-    now, then = state.weights, state.initial
-    features = _directions(then.value[0] @ base.T)
-    groups = lucky_groups(state)
-    projection = now.hidden.T @ features
-    mean = groups.astype(projection.dtype) @ projection / jnp.sum(groups, axis=1, keepdims=True)
-
-    def growth(w: Array) -> Array:
-        return jnp.linalg.norm(w[0] @ base.T, axis=0)
-
-    keys_then, keys_now = then.key[0] @ base.T, now.key[0] @ base.T
-    cosine = jnp.sum(keys_then * keys_now, axis=0) / growth(then.key) / growth(now.key)
+    world, now, then = state.world, state.params, state.world.initial
+    base, groups = world.base, signed_groups(world)
+    features = directions(then.value[0] @ base.T)
+    weight = groups.astype(now.hidden.dtype)
+    along = now.hidden.T @ features
     moved = (now.value[0] - then.value[0]) @ base[:2].T
-    lucky_mean = now.hidden @ groups[:2].astype(now.hidden.dtype).T
-    aligned = jnp.sum(moved * lucky_mean, axis=0) / jnp.maximum(
-        jnp.linalg.norm(moved, axis=0) * jnp.linalg.norm(lucky_mean, axis=0), 1e-12
-    )
+    pull = value_pull(trial, state)
+    right = jnp.sum(weight[:2] * pull, axis=1) / jnp.sum(weight[:2], axis=1)
     return {
-        "projection": mean,
-        "gate_persistence": _persistence(trial, state, groups),
-        "key_norm": growth(now.key),
-        "query_norm": growth(now.query),
-        "value_norm": growth(now.value),
-        "key_cosine": cosine,
-        "value_growth_cosine": aligned,
+        "projection": weight @ along / jnp.sum(weight, axis=1, keepdims=True),
+        "gate_persistence": _open_share(trial, state, groups),
+        "gate_kept": _gates_kept(trial, state),
+        "key_norm": lengths(now.key[0], base),
+        "query_norm": lengths(now.query[0], base),
+        "value_norm": lengths(now.value[0], base),
+        "key_cosine": cosines(then.key[0] @ base.T, now.key[0] @ base.T),
+        "value_growth_cosine": cosines(moved, now.hidden @ weight[:2].T),
+        "value_pull": right,
+        "query_gain": ((now.query[0] - then.query[0]) @ base.T).T @ directions(then.key[0] @ base.T),
+        "lucky_kept": _lucky_kept(trial, state, features),
+        "neuron_bound": _neuron_bounds(trial, state, features, pull),
     }
 
 
-def lucky_groups(state: State) -> Bool[Array, "3 neuron"]:
-    """The thesis's lucky neurons (active at the start on a pattern), split by the sign of their mean output
-    weight."""
-    base = state.patterns[:, 0]
-    sign = jnp.mean(state.votes[..., 0], axis=0)
-    active = (state.initial.hidden.T @ (state.initial.value[0] @ base[:2].T)) > 0
-    return jnp.stack([active[:, 0] & (sign > 0), active[:, 1] & (sign < 0), active[:, 0] & (sign < 0)])
+def signed_groups(world: World) -> Bool[Array, "3 neuron"]:
+    """The thesis's lucky neurons by pattern (active at the start), split by the sign of their mean output weight."""
+    sign = jnp.mean(world.votes[..., 0], axis=0)
+    features = world.initial.value[0] @ world.base[:2].T
+    first, second = (lucky(world.initial.hidden, features, "active", which) for which in (0, 1))
+    return jnp.stack([first & (sign > 0), second & (sign < 0), first & (sign < 0)])
 
 
-def _persistence(trial: ViTTraining, state: State, groups: Array) -> Array:
-    """For each group the share of (neuron, sample, token) gates that are open, over the tokens of its
-    pattern."""
-    pattern = jnp.asarray([0, 1, 0])
-    folded = trial.network.fold(state.weights)
+def lucky_sets(
+    trial: ViTTraining, hidden: Float[Array, "out neuron"], features: Float[Array, "out pattern"]
+) -> Bool[Array, "2 neuron"]:
+    """W and U as the proofs of Lemmas 3 and 4 use them, (220): p_1 (p_2) has the largest inner product, even when shrunk by
+    1 - (sigma + tau) and the others grown by 1 + (sigma + tau)."""
+    disorder = trial.network.value_error + trial.data.noise_level
+    return jnp.stack([lucky(hidden, features, "nearest_margin", k, disorder) for k in (0, 1)])
+
+
+def _lucky_kept(trial: ViTTraining, state: Learning, features: Array) -> Array:
+    """The share of W(0) and U(0) that is still in W(t) and U(t) (Lemma 4): of all, and of those with the right sign."""
+    first, now = (lucky_sets(trial, w.hidden, features) for w in (state.world.initial, state.params))
+    sign = jnp.mean(state.world.votes[..., 0], axis=0)
+    signed = first & jnp.stack([sign > 0, sign < 0])
+    return jnp.stack([jnp.sum(some & now) / jnp.maximum(jnp.sum(some), 1) for some in (first, signed)])
+
+
+def _neuron_bounds(trial: ViTTraining, state: Learning, features: Array, pull: Array) -> Array:
+    """The left over the right side of the bounds named in `BOUNDS`, the worst neuron of each; at most 1 where they hold.
+
+    Lucky neurons are those of `lucky_sets` at this step, all others unlucky. Lengths are taken in the span of the p_j, which
+    is all that the proof counts (119). a^2 = m, so that eta^2 t^2 m/a^2 = (eta t)^2.
+    """
+    xi, count = trial.network.hidden_std, trial.data.patterns
+    along = state.params.hidden.T @ features
+    first, second = lucky_sets(trial, state.params.hidden, features)
+    unlucky, time = ~first & ~second, trial.descent.learning_rate * state.step
+    size = jnp.sum(along**2, axis=1)
+
+    def worst(values: Array, some: Array) -> Array:
+        return jnp.max(jnp.where(some, values, -jnp.inf))
+
+    cross = jnp.maximum(
+        worst(jnp.max(along[:, 1:], axis=1), first),
+        worst(jnp.max(jnp.delete(along, 1, axis=1), axis=1), second),
+    )
+    most = unlucky_value_bound(trial.batch_size, trial.network.neurons, count)
+    return jnp.stack(
+        [
+            cross / xi,
+            worst(size, first | second) / neuron_norm_bound(time, count, xi),
+            worst(jnp.max(along[:, 2:], axis=1), unlucky) / xi,
+            worst(size, unlucky) / neuron_norm_bound(0, count, xi),
+            worst(jnp.max(jnp.abs(pull), axis=0), unlucky) / most,
+        ]
+    ).astype(along.dtype)
+
+
+def value_pull(trial: ViTTraining, state: Learning) -> Float[Array, "2 neuron"]:
+    """-V_i of (27) for the patterns mu_1 and mu_2, over the probed samples on the linear loss: how much of neuron i
+    one step of size one adds to the value of the pattern."""
+    network, world = trial.network, state.world
+    folded = network.fold(state.params)
+
+    def one(sample: Sample) -> Array:
+        seen = network.features(folded, sample)
+        voting = jnp.where(seen @ folded.hidden > 0, world.votes[..., 0], 0) * sample.label[0]
+        weight = sample.kept[:, None] * (seen[:, : trial.data.dim] @ world.base[:2].T)
+        return weight.T @ voting / jnp.sum(sample.kept)
+
+    return jnp.mean(jax.lax.map(one, _probed(state.data)), axis=0)
+
+
+def _open_share(trial: ViTTraining, state: Learning, groups: Array) -> Array:
+    """For each group the share of (neuron, sample, token) gates that are open, over the relevant tokens of its pattern."""
+    pattern, folded = jnp.asarray([0, 1, 0]), trial.network.fold(state.params)
 
     def one(sample: Sample) -> tuple[Array, Array]:
-        c = trial.network.features(folded, sample)
-        open_gate = (c @ folded.hidden > 0).astype(c.dtype)
         mine = (sample.pattern[None] == pattern[:, None]) & sample.relevant & (sample.kept > 0)
-        mine = mine.astype(c.dtype)
-        share = jnp.einsum("gl,lm,gm->g", mine, open_gate, groups.astype(c.dtype))
-        return share, jnp.sum(mine, axis=1) * jnp.sum(groups, axis=1)
+        return open_gates(trial.network.features(folded, sample), folded.hidden, mine, groups)
 
-    share, count = jax.lax.map(one, _first(state.data, PROBED))
+    share, count = jax.lax.map(one, _probed(state.data))
     return jnp.sum(share, axis=0) / jnp.sum(count, axis=0)
 
 
-def _directions(columns: Array) -> Array:
-    return columns / jnp.linalg.norm(columns, axis=0)
+def _gates_kept(trial: ViTTraining, state: Learning) -> Array:
+    """Of the gates of the tokens of patterns 1 and 2 that were open at the start (A.8, A.9), the share that is open
+    now: of all neurons, as printed, and of those whose mean output weight has the sign of the pattern."""
+    network, world = trial.network, state.world
+    then, now = network.fold(world.initial), network.fold(state.params)
+    sign = jnp.mean(world.votes[..., 0], axis=0)
+
+    def one(sample: Sample) -> tuple[Array, Array]:
+        first, last = (network.features(w, sample) @ w.hidden > 0 for w in (then, now))
+        aim = jnp.where(sample.pattern == 0, 1, -1) * (sample.pattern < 2) * (sample.pattern >= 0)
+        counted = first & ((aim != 0) & (sample.kept > 0))[:, None]
+        sets = jnp.stack([counted, counted & (aim[:, None] * sign[None] > 0)])
+        return jnp.sum(sets & last, axis=(1, 2)), jnp.sum(sets, axis=(1, 2))
+
+    kept, count = jax.lax.map(one, _probed(state.data))
+    return (jnp.sum(kept, axis=0) / jnp.maximum(jnp.sum(count, axis=0), 1)).astype(sign.dtype)
 
 
-def _first(data: Sample, count: int) -> Sample:
-    return jax.tree.map(lambda part: part[:count], data)
+def _probed(data: Sample) -> Sample:
+    return jax.tree.map(lambda part: part[:PROBED], data)
 
 
-def _over(
-    trial: ViTTraining, state: State, look: Callable[[Sample], dict[str, Any]], probe: bool = False
-) -> dict[str, Array]:
-    """The mean of something over the training samples (over the first few, as a probe)."""
-    data = _first(state.data, PROBED) if probe else state.data
+def _mean_over(data: Sample, look: Callable[[Sample], dict[str, Any]]) -> dict[str, Array]:
+    """The mean of something over samples, taken one after another."""
     return {name: jnp.mean(values) for name, values in jax.lax.map(look, data).items()}

@@ -6,12 +6,12 @@ import numpy as np
 import xarray as xr
 from scipy.special import softmax
 
-from lemmata.measure.columns import above
+from lemmata.measure.columns import flagged
 from lemmata.measure.estimate import Estimate, needs
 from lemmata.measure.exponent import exponent
 from lemmata.measure.simple import mean
 from lemmata.measure.times import settling_time
-from lemmata.measure.trend import difference, ordering
+from lemmata.measure.trend import arms, difference, ordering, smallest
 from lemmata.results import over_cells, trial_at
 from lemmata.studies.spatial_structure import theory
 
@@ -58,6 +58,10 @@ def strongly_shifted(r: xr.Dataset) -> xr.DataArray:
 
 def wide_learner(r: xr.Dataset) -> xr.DataArray:
     return r.learner == "wide"
+
+
+def network_t(r: xr.Dataset) -> xr.DataArray:
+    return r.learner == "analysed"
 
 
 def encodings(r: xr.Dataset) -> xr.DataArray:
@@ -144,7 +148,8 @@ def overlap_above_chance(r: xr.Dataset) -> Estimate:
 
 
 def beats_vote(r: xr.Dataset) -> Estimate:
-    return difference(r.test_error, r.vote_error)
+    """The error less the vote's, for the learner that comes out best."""
+    return smallest(arms(r.test_error - r.vote_error, "learner"))
 
 
 # Descent on a sample ---------------------------------------------------------------------------------------------------
@@ -152,7 +157,7 @@ def beats_vote(r: xr.Dataset) -> Estimate:
 
 def all_rows(r: xr.Dataset) -> xr.DataArray:
     """Whether every row's top C is its group."""
-    return above(r.exact, 1.0)
+    return flagged(r.exact >= 1, r)
 
 
 def association_first(r: xr.Dataset) -> Estimate:
@@ -274,9 +279,9 @@ def output_over_bound(r: xr.Dataset) -> xr.DataArray:
 
 
 def same_growth(r: xr.Dataset) -> xr.DataArray:
-    """The pull on a same-group logit over the leading form of Lemma G.1, after the first event, where it is furthest from 1."""
+    """The pull on a same-group logit over `C alpha^p Gamma G^(p-1) E sg` after the first event, where furthest from 1."""
     of = _numbers(r)
-    law = theory.same_growth(of.D, of.C, of.p, r.alignment_curve, of.scores, r.slack_curve)
+    law = theory.same_growth_printed(of.C, of.p, r.alignment_curve, of.scores, r.slack_curve)
     return _furthest((r.same_pull_curve / law).where(_not_yet(r) & (r.step >= _reached(r, "event1"))))
 
 
@@ -287,6 +292,10 @@ def cross_growth(r: xr.Dataset, version: str) -> xr.DataArray:
         of.D, of.C, of.d, of.q, of.p, r.alignment_curve, of.scores, of.lambda0
     )
     return (abs(r.cross_pull_curve) / bound).where(_not_yet(r)).max("step")
+
+
+def cross_growth_exponent(r: xr.Dataset, version: str) -> Estimate:
+    return exponent(cross_growth(r, version), "patches")
 
 
 # Events against their laws -----------------------------------------------------------------------------------------------
@@ -490,14 +499,16 @@ def cosine(r: xr.Dataset) -> Estimate:
 def sign_law(r: xr.Dataset) -> Estimate:
     """Error with association over what the sign of one scalar predicts, up to 4 samples; the error that is left at the largest
     sample, where the sign is right, counts on top."""
-    error, size = (r[name].max("learner") for name in ("error", "size"))
-    left = error.isel(downstream=-1)
-    ratios = []
+    error, size, largest = (r[name].max("learner") for name in ("error", "size", "largest"))
+    left = error.where(size == largest).max("downstream")
+    total = 0.0
     for samples in (1, 2, 3, 4):
-        wrong = over_cells(r.isel(learner=0), lambda t, n=samples: theory.sign_error(*t.data.facts, n))
+        wrong = over_cells(
+            r.isel(learner=0, drop=True), lambda t, n=samples: theory.sign_error(*t.data.facts, n)
+        )
         predicted = wrong * (1 - 2 * left) + left
-        ratios.append((error.where(size == samples).max("downstream") / predicted).expand_dims(n=[samples]))
-    return mean(xr.concat(ratios, "n"))  # pyright: ignore[reportArgumentType]
+        total = total + error.where(size == samples).max("downstream") / predicted
+    return mean(total / 4)
 
 
 def coupon_law(r: xr.Dataset) -> Estimate:
@@ -528,11 +539,9 @@ def as_one_step(r: xr.Dataset, learner: str) -> Estimate:
 def unseen_groups(r: xr.Dataset) -> Estimate:
     """The error over the floor, for the learner without association and the size (4 or 16) where it is smallest."""
     one = r.sel(learner=_without(r))
-    size = one["size"]
-    floor = theory.unassociated_error_floor(*facts(r), size)
-    ratio = (one.error / floor).where((size == 4) | (size == 16))
-    flat = ratio.stack(cell=("learner", "downstream")).dropna("cell", how="all")
-    return mean(flat.isel(cell=int(flat.mean("seed").argmin("cell"))))
+    ratio = one.error / theory.unassociated_error_floor(*facts(r), one["size"])
+    few = [arms(ratio.where(one["size"] == size).max("downstream"), "learner") for size in (4, 16)]
+    return smallest([*few[0], *few[1]])
 
 
 # Sizes -----------------------------------------------------------------------------------------------------------------

@@ -214,8 +214,22 @@ def patches(results: xr.Dataset) -> Drawn:
         )
 
     found = line(panels[0], second_duration(results), "patches", BLUE, "measured", "o")
-    law(panels[0], results.patches, over_cells(results, derived), r"$\alpha$ at its optimum (derived)", GREEN, "-")
-    law(panels[0], results.patches, np.ones(results.sizes["patches"]), "printed: no D", through=found.middle, at=0)
+    law(
+        panels[0],
+        results.patches,
+        over_cells(results, derived),
+        r"$\alpha$ at its optimum (derived)",
+        GREEN,
+        "-",
+    )
+    law(
+        panels[0],
+        results.patches,
+        np.ones(results.sizes["patches"]),
+        "printed: no D",
+        through=found.middle,
+        at=0,
+    )
     rate = over_cells(results, lambda t: t.descent.learning_rate * t.descent.attention_rate)
     found = line(panels[1], results.alignment_power * rate, "patches", BLUE, "measured", "o")
     slope(panels[1], found, 1, "printed: slope 1", at=-1)

@@ -11,7 +11,8 @@ from lemmata.studies.benign_overfitting.data import Data, draw, gather
 from lemmata.studies.benign_overfitting.network import Filters
 from lemmata.trial import Key, Precision, fixed
 
-Samples = tuple[Float[Array, "samples tokens dim"], Float[Array, " samples"]]
+Samples = tuple[Array, Array]
+"""Tokens (samples, tokens, dim) and labels."""
 
 
 class Convolution(Learner):

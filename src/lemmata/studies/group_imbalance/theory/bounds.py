@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from lemmata.studies.group_imbalance import claims
 from lemmata.studies.group_imbalance.data import Mixture
 from lemmata.studies.group_imbalance.theory.rho_function import rho
 
@@ -21,31 +22,9 @@ Row = Literal["samples", "rate", "error", "average", "group"]
 ROWS: tuple[Row, ...] = ("samples", "rate", "error", "average", "group")
 
 TABLE: dict[tuple[str, str], float | str] = {
-    ("samples", "covariance-small"): -3.0,
-    ("samples", "covariance-large"): 3.0,
-    ("samples", "mean"): 12.0,
-    ("samples", "fraction-smallest"): "falls",
-    ("samples", "fraction-largest"): "rises",
-    ("rate", "covariance-small"): 3.0,
-    ("rate", "covariance-large"): -1.0,
-    ("rate", "mean"): -2.0,
-    ("rate", "fraction-smallest"): "rises",
-    ("rate", "fraction-largest"): "falls",
-    ("error", "covariance-small"): "falls",
-    ("error", "covariance-large"): 0.5,
-    ("error", "mean"): 1.0,
-    ("error", "fraction-smallest"): "falls",
-    ("error", "fraction-largest"): "rises",
-    ("average", "covariance-small"): "falls",
-    ("average", "covariance-large"): 1.0,
-    ("average", "mean"): 2.0,
-    ("average", "fraction-smallest"): "falls",
-    ("average", "fraction-largest"): "rises",
-    ("group", "covariance-small"): "falls",
-    ("group", "covariance-large"): 1.0,
-    ("group", "mean"): 2.0,
-    ("group", "fraction-smallest"): "falls",
-    ("group", "fraction-largest"): "rises",
+    (row, column): entry
+    for row, (_, entries) in claims.ROWS.items()
+    for column, entry in zip(claims.COLUMNS, entries, strict=True)
 }
 """Table 4.1: the exponent of |Sigma_l| or |mu_l| (large means: |mu_l| >= 1), or the direction as the parameter
 grows, of n_sc, 1 - v, |W_n - W* P|, f and f_l."""

@@ -16,23 +16,26 @@ from lemmata.studies.group_imbalance.network import Curvature, local
 from lemmata.studies.group_imbalance.theory.rho_function import REACH
 
 MOST_NODES = 4_000_000
+FINENESS = 0.9
 DRAWS = 2**16
 CHUNK = 100_000
 
 
-def nodes(mean: np.ndarray, covariance: np.ndarray, fineness: float = 0.7):
-    """Nodes and weights of N(mean, covariance), in chunks.
+def nodes(mean: np.ndarray, covariance: np.ndarray, readers: np.ndarray, fineness: float = FINENESS):
+    """Nodes and weights of z ~ N(mean, covariance), in chunks, for functions of the logits `readers`^T z.
 
-    Along each principal axis of standard deviation s the step is at most `fineness` min(1, 1/s) deviations: the
-    integrands have their poles at distance about pi in the logits. Too many nodes, or more than three dimensions:
-    Sobol points."""
+    Along each principal axis the logits move by at most t a deviation, and the integrands have their poles at distance
+    about pi in them: the step is `fineness` min(0.7, 1/t) deviations, for an error of about e^(-2 pi^2 / fineness). Too
+    many nodes, or more than three dimensions: Sobol points.
+    """
     size = len(mean)
     variances, axes = np.linalg.eigh(covariance)
     stds = np.sqrt(np.maximum(variances, 0))
+    moves = np.abs(axes.T @ readers).max(1) * stds
     reach = REACH - 2
     lines = [
-        np.linspace(-reach, reach, ceil(2 * reach / (fineness * min(1.0, 1 / max(s, 1e-9)))) + 1)
-        for s in stds
+        np.linspace(-reach, reach, ceil(2 * reach / (fineness * min(0.7, 1 / max(t, 1e-9)))) + 1)
+        for t in moves
     ]
     if size > 3 or prod(map(len, lines)) > MOST_NODES:
         drawn = qmc.MultivariateNormalQMC(np.zeros(size), rng=np.random.default_rng(0)).random(DRAWS)
@@ -55,7 +58,11 @@ def _product(lines: list[np.ndarray]):
 
 
 def group_risk(
-    mean: np.ndarray, covariance: np.ndarray, teacher: np.ndarray, weights: np.ndarray, fineness: float = 0.7
+    mean: np.ndarray,
+    covariance: np.ndarray,
+    teacher: np.ndarray,
+    weights: np.ndarray,
+    fineness: float = FINENESS,
 ) -> Curvature:
     """Risk, gradient and Hessian of one group's population risk f_l (cross-entropy against the teacher) at W."""
     basis = _basis(np.concatenate([teacher, weights], 1))
@@ -69,7 +76,7 @@ def group_risk(
         np.zeros((neurons, width)),
         np.zeros((neurons, neurons, width, width)),
     )
-    for place, weight in nodes(centre, inner, fineness):
+    for place, weight in nodes(centre, inner, basis.T @ np.concatenate([teacher, weights], 1), fineness):
         truth = 1 / (1 + np.exp(-np.clip(place @ (basis.T @ teacher), -700, 700)))
         here = local(place @ (basis.T @ weights), truth.mean(-1))
         ahead = np.concatenate([np.ones((len(place), 1)), place - centre], 1)
@@ -90,7 +97,7 @@ def _basis(directions: np.ndarray) -> np.ndarray:
 
 
 def population_risk(
-    mixed: Mixture, teacher: np.ndarray, weights: np.ndarray, fineness: float = 0.7
+    mixed: Mixture, teacher: np.ndarray, weights: np.ndarray, fineness: float = FINENESS
 ) -> Curvature:
     """Risk, gradient and Hessian of the population risk f at W: the groups' in their proportions."""
     parts = [
@@ -116,7 +123,7 @@ class Information(NamedTuple):
         return np.linalg.eigvalsh(self.total)
 
 
-def fisher_information(mixed: Mixture, teacher: np.ndarray, fineness: float = 0.7) -> Information:
+def fisher_information(mixed: Mixture, teacher: np.ndarray, fineness: float = FINENESS) -> Information:
     """I(W*) = E[(1/K^2) phi'_j phi'_l x x^T / (H (1 - H))], of each group and of the mixture."""
     parts = [
         group_risk(m, c, teacher, teacher, fineness)

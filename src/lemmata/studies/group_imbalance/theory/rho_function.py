@@ -15,29 +15,41 @@ from math import exp, pi, sqrt
 import numpy as np
 from scipy.special import expit
 
+Number = np.ndarray | np.floating | float
 REACH = 11.0  # standard deviations at which a Gaussian is below rounding
 
 
-def slope(t: np.ndarray) -> np.ndarray:
+def slope(t: Number) -> Number:
     """phi'(t) = phi(t) phi(-t)."""
     return expit(t) * expit(-t)
 
 
-def bend(t: np.ndarray) -> np.ndarray:
+def bend(t: Number) -> Number:
     """phi''(t)."""
     return slope(t) * (expit(-t) - expit(t))
 
 
 def line(mean: float, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of N(mean, 1) for analytic functions of `scale` z with poles at distance pi, decaying like
-    e^-2t or not at all."""
-    step = min(0.45, 0.45 / scale)
-    centre = abs(mean)
-    low = min(centre, max(centre - 2 * scale, 0.0)) - REACH
-    count = int(np.ceil((centre + REACH - low) / step))
-    nodes = low + (centre + REACH - low) * np.arange(count + 1) / count
+    """Nodes and weights of N(mean, 1) for analytic functions of `scale` z with poles at distance pi that decay as e^-|t|,
+    and for constants where `scale` is at most 30.
+
+    Beyond, such functions live within 60 / scale of 0 (unless the mean is as large, when all of it underflows).
+    """
+    step, centre = 0.35 * min(1.0, 1 / scale), abs(mean)
+    low, high = min(centre, max(centre - 2 * scale, 0.0)) - REACH, centre + REACH
+    if _narrow(mean, scale):
+        low, high = -60 / scale, 60 / scale
+    elif scale > 150:
+        return np.zeros(1), np.zeros(1)
+    count = int(np.ceil((high - low) / step))
+    nodes = low + (high - low) * np.arange(count + 1) / count
     weights = np.exp(-((nodes - centre) ** 2) / 2)
     return (nodes if mean >= 0 else -nodes), weights * (nodes[1] - nodes[0]) / sqrt(2 * pi)
+
+
+def _narrow(mean: float, scale: float) -> bool:
+    """Whether phi'(scale z) is a narrow peak beside the density."""
+    return bool(scale > 30 and abs(mean) <= scale / 4)
 
 
 def alpha_moment(order: int, mean: float, std: float) -> float:
@@ -54,6 +66,8 @@ def beta_moment(order: int, mean: float, std: float) -> float:
 
 def value_gap(mean: float, std: float) -> float:
     """V = beta_0 - alpha_0^2, as the variance of phi'(sigma z): nothing cancels."""
+    if _narrow(mean, std):
+        return beta_moment(0, mean, std) - alpha_moment(0, mean, std) ** 2
     z, weight = line(mean, std)
     return _variance(z, weight, std)
 
@@ -61,6 +75,8 @@ def value_gap(mean: float, std: float) -> float:
 def tilted_gap(mean: float, std: float) -> float:
     """B = beta_2 - alpha_2^2 / (u^2 + 1), as E[z^2] times the variance of phi'(sigma z) under the density z^2 N(z;
     u, 1)."""
+    if _narrow(mean, std):
+        return beta_moment(2, mean, std) - alpha_moment(2, mean, std) ** 2 / (mean * mean + 1)
     z, weight = line(mean, std)
     return _variance(z, weight * z**2, std)
 
@@ -69,6 +85,8 @@ def _variance(z: np.ndarray, weight: np.ndarray, std: float) -> float:
     """The total weight times the variance of phi'(sigma z). Where phi' is near 1/4 the small tanh^2(sigma z / 2) / 4
     = 1/4 - phi' is taken instead."""
     near, far = np.tanh(std * z / 2) ** 2 / 4, slope(std * z)
+    if not weight.any():
+        return 0.0
     g = near if weight @ near < weight @ far else far
     mean = weight @ g / weight.sum()
     return float(weight @ (g - mean) ** 2)

@@ -24,12 +24,14 @@ from lemmata.trial import Key, Precision, Tracks, fixed
 
 
 class Sight(NamedTuple):
-    """What a descent is looked at from: the world, the critical point W_n near W* (Newton), the spectrum of the Hessian
+    """What a descent is looked at from: the world, the critical point W_n near W* (Newton) and whether there is one (where
+    the samples are too few, the risk may fall for ever in some direction), the spectrum of the Hessian
     there and of the Fisher information at W* (on the same inputs), the step size, noise drawn once, and fresh inputs of
     every group."""
 
     world: World
     critical: Float[Array, "dim neurons"]
+    found: Bool[Array, ""]
     spectrum: Float[Array, " size"]
     fisher: Float[Array, " size"]
     step: Float[Array, ""]
@@ -102,10 +104,13 @@ class Descents(Learner):
         far = self.far_std * jax.random.normal(start_key, world.teacher.shape)
         start = near if self.start_at == "local" else far
         found = critical_point(near[None], data.inputs, data.labels, 1e-12)
+        spectrum = jnp.linalg.eigvalsh(found.here.hessian[0])
+        flat = jnp.linalg.norm(found.here.gradient[0]) <= 1e-9
         sight = Sight(
             world,
             found.weights[0],
-            jnp.linalg.eigvalsh(found.here.hessian[0]),
+            flat & (spectrum[0] > 1e-8 * spectrum[-1]),
+            spectrum,
             jnp.linalg.eigvalsh(fisher(world.teacher, data.inputs)),
             self._step(start, data.inputs, data.labels, world),
             self._noise(noise_key),
@@ -151,6 +156,7 @@ class Descents(Learner):
 
         return {
             "distance": self._distance(state),
+            "critical_found": sight.found,
             "final_loss": state.fit.loss,
             "critical_loss": jnp.mean(loss_of(sight.critical, *state.data)),
             "contraction": ahead / self._distance(state),
@@ -205,7 +211,7 @@ def fisher(teacher: Array, inputs: Array) -> Float[Array, "size size"]:
     return curvature(teacher[None], inputs, predict_proba(teacher, inputs)).hessian[0]
 
 
-def around(key: Key, shape: tuple[int, int], radius: float | Array) -> Array:
+def around(key: Key, shape: tuple[int, ...], radius: float | Array) -> Array:
     """A random matrix of Frobenius norm `radius`, its direction uniform."""
     drawn = jax.random.normal(key, shape)
     return radius * drawn / jnp.linalg.norm(drawn)

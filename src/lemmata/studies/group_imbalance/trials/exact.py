@@ -8,7 +8,7 @@ import numpy as np
 
 from lemmata.errors import require
 from lemmata.studies.group_imbalance.data import Population, Samples, World, scores
-from lemmata.studies.group_imbalance.network import align_columns, curvature
+from lemmata.studies.group_imbalance.network import Curvature, align_columns, curvature
 from lemmata.studies.group_imbalance.theory import bounds, population
 from lemmata.studies.group_imbalance.theory.bounds import ROWS, Setting
 from lemmata.studies.group_imbalance.theory.rho_function import rho, rho_exact
@@ -99,6 +99,15 @@ class Lemma(Computed):
         }
 
 
+@jax.jit
+def _seen(drawn_from: Population, key: Key) -> tuple[World, Samples, Curvature]:
+    """A world, samples of it, and the empirical risk's derivatives at W*."""
+    world_key, data_key, _ = jax.random.split(key, 3)
+    world = drawn_from.world(world_key)
+    data = drawn_from.draw(data_key, world)
+    return world, data, curvature(world.teacher[None], data.inputs, data.labels)
+
+
 class Deviations(Computed):
     """How far samples are from the population, at W*: the Hessian (Lemma C.4.5), the gradient with noise of level
     `noise` (C.5.1), the moments Q_1, Q_2, R_3 (C.6.1 to C.6.3), the subspace (C.6.4), and the initialisation (C.3.3)
@@ -116,8 +125,7 @@ class Deviations(Computed):
         return self.population.world(jax.random.split(key, 3)[0])
 
     def compute(self, key: Key) -> dict[str, float]:
-        world, data = jax.jit(self._drawn)(key)
-        seen = jax.jit(curvature)(world.teacher[None], data.inputs, data.labels)
+        world, data, seen = _seen(self.population, key)
         world, data = jax.tree.map(np.asarray, (world, data))
         tensor.check_identifiable(world)
         exact = population.fisher_information(world.mixture, world.teacher, fineness=0.5)
@@ -130,10 +138,6 @@ class Deviations(Computed):
             **self._moments(world, data),
             **self._starts(world, data),
         }
-
-    def _drawn(self, key: Key) -> tuple[World, Samples]:
-        world = self.world(key)
-        return world, self.population.draw(jax.random.split(key, 3)[1], world)
 
     def _moments(self, world: World, data: Samples) -> dict[str, float]:
         parts, teacher = scores(world.mixture, data.inputs), world.teacher

@@ -11,11 +11,12 @@ import jax
 import numpy as np
 from scipy.optimize import brentq
 
+from lemmata.descent import Draw
 from lemmata.errors import require
 from lemmata.loop import train
 from lemmata.studies.group_imbalance.data import Mixture, Samples, Scores, World, is_symmetric, scores
 from lemmata.studies.group_imbalance.network import align_columns
-from lemmata.studies.group_imbalance.theory.rho_function import bend, line, slope
+from lemmata.studies.group_imbalance.theory.rho_function import Number, bend, line, slope
 from lemmata.studies.group_imbalance.trials.descents import Descents
 from lemmata.trial import Computed, Key, fixed
 
@@ -66,7 +67,7 @@ def projected_third_moment(parts: Scores, labels: np.ndarray, subspace: np.ndarr
 # Moments of the population ----------------------------------------------------------------------------------------------
 
 
-def third(t: np.ndarray) -> np.ndarray:
+def third(t: Number) -> Number:
     """phi'''(t) = phi' (1 - 6 phi')."""
     return slope(t) * (1 - 6 * slope(t))
 
@@ -246,6 +247,11 @@ def fitted_mixture(inputs: np.ndarray, groups: int) -> Mixture:
 # The trial --------------------------------------------------------------------------------------------------------------
 
 
+@jax.jit
+def _drawn(training: Descents, key: Key) -> Draw:
+    return training.draw(key)
+
+
 class Initialised(Computed):
     """Figure C.1: gradient descent from the tensor initialisation, from a local random start, or from far away."""
 
@@ -265,7 +271,7 @@ class Initialised(Computed):
         return self.training.world(key)
 
     def compute(self, key: Key) -> dict[str, np.ndarray | float]:
-        drawn = jax.jit(lambda trial, k: trial.draw(k))(self.training, jax.random.split(key)[0])
+        drawn = _drawn(self.training, jax.random.split(key)[0])
         world = jax.tree.map(np.asarray, drawn.world.world)
         data = Samples(*map(np.asarray, drawn.data), groups=np.zeros(0))
         spanned = np.linalg.qr(world.teacher)[0]
@@ -290,6 +296,13 @@ class Initialised(Computed):
             "path_step": np.asarray(self.training.log_steps, float),
             **{
                 name: found[name]
-                for name in ("distance", "contraction", "contraction_exact", "final_loss", "critical_loss")
+                for name in (
+                    "distance",
+                    "critical_found",
+                    "contraction",
+                    "contraction_exact",
+                    "final_loss",
+                    "critical_loss",
+                )
             },
         }

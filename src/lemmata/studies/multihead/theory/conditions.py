@@ -1,8 +1,10 @@
 """The theorems' own conditions at a trial, as ratios of what it has to what they ask for: claims have them looked at in every
 cell that their number comes from."""
 
-from math import inf, isfinite, sqrt
+from math import isfinite, sqrt
 from typing import Any
+
+import numpy as np
 
 from lemmata.measure.compare import Condition
 from lemmata.studies.multihead.data import PlantedAttention, TokenMixture
@@ -18,7 +20,7 @@ def met(name: str, margin: float) -> Condition:
 
 
 def flag(name: str, holds: bool) -> Condition:
-    return Condition(name, holds, inf if holds else 0.0)
+    return Condition(name, holds, np.inf if holds else 0.0)
 
 
 # General data ----------------------------------------------------------------------------------------------------------
@@ -168,9 +170,9 @@ def _first_phase(trial: Any) -> tuple[mixed.MixtureBounds, float]:
 
 def _shares(gain: float, bounds: mixed.MixtureBounds, residual: float) -> float:
     cost = gain - mixed.attention_share(bounds, residual)
-    return max(gain, 0.0) / cost if cost > 0 else inf
+    return max(gain, 0.0) / cost if cost > 0 else np.inf
 
 
 def _positive(margin: float, loss: float) -> float:
     """How far a margin is from zero, as the ratio of what it has to what the residual takes."""
-    return (margin - loss) / -loss if loss < 0 else (inf if margin > 0 else 0.0)
+    return max(margin - loss, 0.0) / -loss if loss < 0 else (np.inf if margin > 0 else 0.0)

@@ -6,7 +6,7 @@ noise bounds, `Z_bar` the larger of the first two, `p` what the first phase adds
 
 from dataclasses import dataclass
 from itertools import product
-from math import ceil, inf, log, sqrt
+from math import ceil, log, sqrt
 from typing import Literal
 
 import numpy as np
@@ -185,7 +185,7 @@ def heads_for_margin(
 ) -> float:
     """`sqrt(H) >= 4 (2 R^3 T (S+P) + sqrt(T) R)/gamma* sqrt(2 log(n/delta))`: P3 with `gamma*/2` (Lemma 15)."""
     if margin <= 0:
-        return inf
+        return np.inf
     return ceil((2 * summand_bound(mixture, residual) / margin * sqrt(2 * log(samples / delta))) ** 2)
 
 
@@ -294,7 +294,7 @@ def saturated_target_feasible(
     attention = constant * heads ** (0.5 - power)
     saturates = signal**2 >= heads**power / constant
     affordable = heads**scale >= signal**5 * max(decoder, attention) ** 3
-    return saturates and affordable
+    return bool(saturates and affordable)
 
 
 def feasible_saturated_targets(

@@ -1,8 +1,10 @@
-"""Training from zero inside the conditions of Theorems 1 and 2, beside its leave-one-out twins."""
+"""Training inside the conditions of Theorems 1 and 2; from zero, beside its leave-one-out twins."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar, Literal, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
@@ -19,6 +21,47 @@ from lemmata.studies.multihead.trials.training import HeadLearner, attention_mov
 from lemmata.trial import Key, Record, Tracks, fixed
 
 
+class Allowed(HeadLearner):
+    """Descent with the heads, the step size and the horizon that Theorems 1 and 2 ask for at a target `distance` away.
+
+    `start_norm` bounds the heads at the start, `margin` (per unit of distance) the samples' at the target from below, almost
+    surely, so that the conditions hold for every training set.
+    """
+
+    distance: eqx.AbstractVar[float]
+
+    @property
+    @abstractmethod
+    def bounds(self) -> general.DataBounds: ...
+
+    @property
+    @abstractmethod
+    def start_norm(self) -> float: ...
+
+    @property
+    @abstractmethod
+    def margin(self) -> float: ...
+
+    @property
+    def heads(self) -> float:
+        """The smallest number of heads that both theorems allow."""
+        most = general.GENERALISATION_HEADS
+        return float(general.equal_heads_required(self.bounds, self.distance, most, self.start_norm))
+
+    @property
+    def target(self) -> general.Target:
+        norm = self.start_norm + self.distance / self.heads**0.5
+        return general.Target(self.distance, norm, general.logistic(self.distance * self.margin))
+
+    @property
+    def step_size(self) -> float:
+        return general.longest_horizon(self.bounds, self.target, self.heads)[0]
+
+    @property
+    def horizon(self) -> int:
+        return general.longest_horizon(self.bounds, self.target, self.heads)[1]
+
+
 class Twins(NamedTuple):
     """What training does not change."""
 
@@ -27,7 +70,7 @@ class Twins(NamedTuple):
     test: Samples
 
 
-class Guaranteed(HeadLearner):
+class Guaranteed(Allowed):
     """Gradient descent with the number of heads, the step size and the horizon that Theorems 1 and 2 ask for.
 
     From zero, towards the target whose heads are all `Delta / sqrt(H)` times the oracle of the data, with no attention
@@ -62,29 +105,21 @@ class Guaranteed(HeadLearner):
         return general.DataBounds(self.data.dim, self.data.tokens, self.data.radius)
 
     @property
-    def heads(self) -> float:
-        """The smallest number of heads that both theorems allow."""
-        return float(general.equal_heads_required(self.bounds, self.distance, general.GENERALISATION_HEADS))
+    def start_norm(self) -> float:
+        return 0.0
+
+    @property
+    def margin(self) -> float:
+        data = self.data
+        return data.tokens**0.5 * data.radius * (1 - data.spread**2) ** 0.5
 
     @property
     def network(self) -> Network:  # pyright: ignore[reportIncompatibleVariableOverride]
         return Network(heads=self.heads)
 
     @property
-    def target(self) -> general.Target:
-        """The target with its largest possible loss, so that the conditions hold for every training set."""
-        data = self.data
-        margin = self.distance * data.tokens**0.5 * data.radius * (1 - data.spread**2) ** 0.5
-        return general.Target(self.distance, self.distance / self.heads**0.5, general.logistic(margin))
-
-    @property
-    def step_size(self) -> float:
-        return general.longest_horizon(self.bounds, self.target, self.heads)[0]
-
-    @property
     def descent(self) -> Descent:  # pyright: ignore[reportIncompatibleVariableOverride]
-        steps = min(self.cap, general.longest_horizon(self.bounds, self.target, self.heads)[1])
-        rate = 0.0 if self.frozen else 1.0
+        steps, rate = min(self.cap, self.horizon), 0.0 if self.frozen else 1.0
         return Descent(
             learning_rate=self.step_size, attention_rate=rate, stop="cap", steps=steps, log_at=(0, steps)
         )
@@ -153,7 +188,7 @@ class Guaranteed(HeadLearner):
         goal = jax.tree.map(lambda p: -p, self._from_target(nothing))
         away, losses = self._twin_distances(state.params), self._losses(state.params, state.data, state.world)
         test = self._losses(own, state.world.test, state.world)
-        movement = attention_movement(*(Heads(*(p[0] for p in h)) for h in (own, begun)), state.data)
+        here, there = (Heads(*(part[0] for part in heads)) for heads in (own, begun))
         return {
             "last_loss": state.fit.loss,
             "target_loss": jnp.mean(self._losses(goal, state.data, state.world)),
@@ -161,7 +196,7 @@ class Guaranteed(HeadLearner):
             "stability": jnp.mean(away),
             "gap": jnp.mean(test) - state.fit.loss,
             "left_out_gap": jnp.mean(jnp.diagonal(losses[1:])) - state.fit.loss,
-            **movement,
+            **attention_movement(here, there, state.data),
         }
 
     def _losses(self, models: Heads, samples: Samples, world: Twins) -> Float[Array, "model sample"]:

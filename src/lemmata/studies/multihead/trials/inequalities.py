@@ -273,7 +273,8 @@ def follow(
         np.asarray, _follow(numbers, params, target, members, samples, jnp.asarray(step), steps)
     )
     head_norm = float(grouped.largest_head_norm(target, members))
-    return Followed(*seen, general.Target(float(seen[2][0]), head_norm, float(goal), float(seen[0][0])))
+    aim = general.Target(float(seen[2][0]), head_norm, float(goal), float(seen[0][0]))
+    return Followed(*seen, aim)  # pyright: ignore[reportCallIssue]
 
 
 # Compiled parts --------------------------------------------------------------------------------------------------------

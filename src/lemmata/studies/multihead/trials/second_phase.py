@@ -23,7 +23,8 @@ from lemmata.studies.multihead.network.derivatives import (
 )
 from lemmata.studies.multihead.theory import bounds as general
 from lemmata.studies.multihead.theory import mixture as mixed
-from lemmata.studies.multihead.trials.training import HeadLearner, attention_movement
+from lemmata.studies.multihead.trials.guaranteed import Allowed
+from lemmata.studies.multihead.trials.training import attention_movement
 from lemmata.trial import Key, Record, Tracks, fixed
 
 
@@ -36,7 +37,7 @@ class Phase(NamedTuple):
     test: Samples
 
 
-class SecondPhase(HeadLearner):
+class SecondPhase(Allowed):
     """Gradient descent on fresh samples from the end of the first phase, with the heads and the step that Theorems 1
     and 2 ask for.
 
@@ -80,33 +81,22 @@ class SecondPhase(HeadLearner):
         return self.mixture.data
 
     @property
-    def heads(self) -> float:
-        """The smallest number of heads that both theorems allow."""
-        norm = mixed.sure_start_norm(self.mixture)
-        return float(
-            general.equal_heads_required(self.bounds, self.distance, general.GENERALISATION_HEADS, norm)
-        )
+    def start_norm(self) -> float:
+        return mixed.sure_start_norm(self.mixture)
+
+    @property
+    def margin(self) -> float:
+        """Where the signs balance."""
+        return mixed.linear_margin(self.mixture)
 
     @property
     def network(self) -> Network:  # pyright: ignore[reportIncompatibleVariableOverride]
         return Network(heads=self.heads, start="signs", simulated=2)
 
     @property
-    def target(self) -> general.Target:
-        """The target where the signs balance; `loss` is what it then is at most."""
-        margin = self.distance * mixed.linear_margin(self.mixture)
-        norm = mixed.sure_start_norm(self.mixture) + self.distance / self.heads**0.5
-        return general.Target(self.distance, norm, general.logistic(margin))
-
-    @property
-    def step_size(self) -> float:
-        return general.longest_horizon(self.bounds, self.target, self.heads)[0]
-
-    @property
     def descent(self) -> Descent:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Logged at eighths of the longest horizon, so that runs of every distance have as many."""
-        step, steps = general.longest_horizon(self.bounds, self.target, self.heads)
-        return Descent(learning_rate=step, stop="cap", steps=steps, logs=9, spacing="even")
+        return Descent(learning_rate=self.step_size, stop="cap", steps=self.horizon, logs=9, spacing="even")
 
     def draw(self, key: Key) -> Draw:
         first_key, train_key, test_key, sign_key = jax.random.split(key, 4)

@@ -163,7 +163,7 @@ class Training(HeadLearner):
         key = jax.random.wrap_key_data(state.world.test_key)
         return cast(data.sample(key, state.world.teacher, data.test_samples), self.precision)
 
-    def _spectrum(self, state: Learning) -> Record:
+    def _spectrum(self, state: Learning) -> dict[str, Array]:
         params, members = state.params, state.world.members
         curvature = loss_curvature(self.network, params, members, state.data)
         smallest, largest = extreme_eigenvalues(curvature, members)
@@ -175,7 +175,7 @@ class Training(HeadLearner):
             "head_norm": grouped.largest_head_norm(params, members),
         }
 
-    def _targets(self, state: Learning) -> Record:
+    def _targets(self, state: Learning) -> dict[str, Array]:
         """The least of `2 L(theta) + 5 Delta^2 / (4 eta K)` (Thm 1) over targets whose heads are all alike and lie along
         the data model's oracle, and the distance of the best one."""
         data: Any = self.data

@@ -42,7 +42,7 @@ class PositionalNetwork(eqx.Module):
 
     linear: float = 1e-4
     diagonal: float = 4.0
-    init: float = 1e-3
+    init: float = 5e-4
     degree: int = fixed(default=3)
     scaling: Literal["one", "sqrt_d"] = fixed(default="one")
 

@@ -117,9 +117,17 @@ def linear_part_negligible_from(nu: float, p: int) -> float:
 def same_growth(D, C, p: int, alpha, scores, slack, tau: float = 1.0):
     """Lemma G.1 with its leading event's constant: `p C alpha^p Gamma G^(p-1) (D-C) Xi E sg / tau`, per step size.
 
-    Corollary G.1 and Lemma 4.3 drop `p (D-C) Xi E sg` as of order 1. `scores` has `same`, `cross` and `gain`.
+    `scores` has `same`, `cross` and `gain`.
     """
     return p * C * alpha**p * scores.same * scores.gain ** (p - 1) * (D - C) * scores.cross * slack / tau
+
+
+def same_growth_printed(C, p: int, alpha, scores, slack):
+    """Lemma G.1 as its proof ends (display 178), constant 1: `C alpha^p Gamma G^(p-1) E sg` per step size.
+
+    The lemma, Corollary G.1 and Lemma 4.3 drop `E sg` too, which is of order 1 while the risk is.
+    """
+    return C * alpha**p * scores.same * scores.gain ** (p - 1) * slack
 
 
 def cross_growth_bound(D, C, d, q, p: int, alpha, scores, lambda0):

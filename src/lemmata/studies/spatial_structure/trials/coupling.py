@@ -54,7 +54,7 @@ class CoupledDescent(Trained):
     paired: ClassVar = ("realistic.samples",)
 
     realistic: ImageDescent = ImageDescent(
-        data=Structured(patches=36, spurious_rate=0.3, dimension=16),
+        data=Structured(patches=36, spurious_rate=0.4, dimension=16),
         network=PositionalNetwork(linear=1e-4, init=1e-5),
         descent=Descent(
             learning_rate=2e-4, attention_rate=1e4, stop="cap", steps=1000, logs=40, spacing="even"

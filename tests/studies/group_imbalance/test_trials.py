@@ -1,0 +1,193 @@
+"""Trainings, starts, and the tensor initialisation: what must come out of small ones."""
+
+import jax
+import numpy as np
+import pytest
+
+from lemmata import train
+from lemmata.errors import BadInput
+from lemmata.studies.group_imbalance import theory
+from lemmata.studies.group_imbalance.data import Mixture, Population, Samples, World, mixture, scores
+from lemmata.studies.group_imbalance.figures import FIGURES, easy, template
+from lemmata.studies.group_imbalance.network import align_columns, critical_point
+from lemmata.studies.group_imbalance.trials import Descents, Starts, tensor
+from lemmata.trial import put, put_all, random_key
+
+SMALL = put_all(
+    Descents(),
+    {
+        "population.dim": 3,
+        "population.neurons": 2,
+        "population.samples": 3000,
+        "population.shifts": (1.0, -1.0),
+        "descent.steps": 3000,
+        "test_points": 500,
+    },
+)
+
+
+def test_descent_contracts_by_the_exact_factor_and_ends_at_the_critical_point():
+    found = train(SMALL, seed=1)
+    assert found["critical_found"]
+    assert found["distance"] <= 1e-9
+    assert 1 - found["contraction"] == pytest.approx(1 - found["contraction_exact"], rel=0.02)
+    assert found["contraction_exact"] == pytest.approx(1 - found["step_size"] * found["curvature_low"])
+
+
+def test_soft_labels_put_the_critical_point_at_the_teacher():
+    found = train(put_all(SMALL, {"population.labels": "soft", "descent.steps": 2}), seed=0)
+    assert found["error"] < 1e-9
+    assert np.all(found["group_excess"] < 1e-15)
+
+
+def test_fixed_noise_moves_the_end_and_noise_anew_keeps_it_away():
+    """(4.6): both kinds end at a distance of the order that the linearised descent has; without noise they arrive."""
+    for noisy, end in (("per-step", "floor_exact"), ("fixed", None)):
+        found = train(
+            put_all(SMALL, {"noise": 0.2, "noisy": noisy, "arrive": 0.0, "descent.steps": 1500}), seed=1
+        )
+        assert found["distance"] > 1e-5
+        if end:
+            floor = np.sqrt(found["late_square"] / 750)
+            assert floor == pytest.approx(found[end], rel=0.5)  # some ten correlation times
+
+
+def test_every_step_rule_is_safe_and_the_printed_one_is_the_smallest():
+    sizes = {
+        rule: float(train(put_all(SMALL, {"step_rule": rule, "descent.steps": 5}), seed=1)["step_size"])
+        for rule in ("curvature", "explicit", "theory")
+    }
+    assert sizes["theory"] < sizes["explicit"] <= 1.05 * sizes["curvature"]
+
+
+def test_the_world_that_the_theory_sees_is_the_one_that_was_trained_on():
+    world = theory.world_of(SMALL, seed=1)
+    assert float(train(put(SMALL, "descent.steps", 2), seed=1)["teacher_norm"]) == pytest.approx(
+        np.linalg.norm(world.teacher)
+    )
+
+
+def test_starts_near_the_teacher_agree_with_many_samples_and_not_with_few():
+    trial = Starts(population=Population(dim=3, neurons=2, samples=6000), starts=4)
+    assert train(trial, seed=0)["init_spread"] < 1e-5
+    few = train(Starts(population=Population(samples=200), starts=4, most_steps=15), seed=0)
+    assert few["init_spread"] > 1e-3
+
+
+def test_newton_and_descent_find_the_same_limits():
+    trial = Starts(population=Population(dim=3, neurons=2, samples=4000), starts=3, tolerance=1e-7)
+    newton = train(trial, seed=2)
+    descent = train(put_all(trial, {"solver": "descent", "most_steps": 4000}), seed=2)
+    assert descent["error"] == pytest.approx(float(newton["error"]), abs=1e-4)
+
+
+# The tensor initialisation -----------------------------------------------------------------------------------------------
+
+MIXED = mixture([0.5, 0.5], [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]], [np.eye(3)] * 2)
+TEACHER = np.array([[2.0, 0.3], [0.0, 1.5], [0.2, 0.0]])
+
+
+def _samples(count, mixed=MIXED, teacher=TEACHER, seed=0):
+    rng = np.random.default_rng(seed)
+    groups = (rng.random(count) > mixed.weights[0]).astype(int)
+    inputs = mixed.means[groups] + rng.normal(size=(count, 3))
+    labels = 1 / (1 + np.exp(-inputs @ teacher))
+    return Samples(inputs, labels.mean(-1), groups)
+
+
+def test_moments_of_samples_come_to_those_that_stein_gives():
+    """Q_1, Q_2, Q_3(I, I, a), R_3 with soft labels, within five standard errors of 3e5 samples."""
+    data = _samples(300_000)
+    parts, truth = scores(MIXED, data.inputs), tensor.population_moments(World(MIXED, TEACHER))
+    tolerance = 5 * 1.5 / np.sqrt(300_000)
+    along = np.array([0.6, 0.8, 0.0])
+    np.testing.assert_allclose(tensor.first_moment(parts, data.labels), TEACHER @ truth.first, atol=tolerance)
+    np.testing.assert_allclose(
+        tensor.second_moment(parts, data.labels), (TEACHER * truth.second) @ TEACHER.T, atol=2 * tolerance
+    )
+    third = (TEACHER * truth.third * (TEACHER.T @ along)) @ TEACHER.T
+    np.testing.assert_allclose(
+        tensor.contracted_third_moment(parts, data.labels, along), third, atol=4 * tolerance
+    )
+    cube = np.einsum("i,ai,bi,ci->abc", truth.third, TEACHER, TEACHER, TEACHER)
+    found = tensor.projected_third_moment(parts, data.labels, np.eye(3))
+    np.testing.assert_allclose(found, cube, atol=5 * tolerance)
+    np.testing.assert_allclose(
+        np.einsum("abc,c->ab", found, along), tensor.contracted_third_moment(parts, data.labels, along)
+    )
+
+
+def test_a_tensor_of_full_rank_is_taken_apart_exactly():
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(4, 4))
+    vectors /= np.linalg.norm(vectors, axis=0)
+    strengths = np.array([1.0, -0.5, 2.0, 0.7])
+    found, size = tensor.decompose(np.einsum("i,ai,bi,ci->abc", strengths, vectors, vectors, vectors), rng)
+    match = np.abs(found.T @ vectors)
+    np.testing.assert_allclose(match.max(0), 1, atol=1e-6)
+    np.testing.assert_allclose(np.sort(np.abs(size)), np.sort(np.abs(strengths)), rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", [0.3, 1.0, 2.5])
+def test_magnitudes_are_inverted(size):
+    direction = np.array([0.6, 0.8, 0.0])
+    first = size / 2 * tensor.along_line(MIXED, size * direction, theory.slope)
+    third = size**3 / 2 * tensor.along_line(MIXED, size * direction, tensor.third)
+    assert tensor.inverted_magnitude(MIXED, direction, first, third, 2) == pytest.approx(size, rel=1e-6)
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_initialisation_comes_near_the_teacher_and_the_literal_magnitude_does_not(symmetric):
+    shifted = np.array([[0.3] * 3, [-0.3] * 3])
+    mixed = Mixture(MIXED.weights, shifted, MIXED.covariances) if symmetric else MIXED
+    along = np.array([1.0, 1.0, 0.0]) if symmetric else None
+    data = _samples(300_000, mixed, seed=1)
+    far = {}
+    for magnitude in ("inverted", "literal"):
+        made = tensor.tensor_initialisation(mixed, data, 2, magnitude, along).weights
+        far[magnitude] = np.linalg.norm(align_columns(made, TEACHER) - TEACHER) / np.linalg.norm(TEACHER)
+    assert far["inverted"] < 0.3
+    assert far["literal"] > 0.7
+    start = align_columns(tensor.tensor_initialisation(mixed, data, 2, along=along).weights, TEACHER)
+    with jax.enable_x64(True):
+        end = critical_point(
+            jax.numpy.asarray(start)[None], *map(jax.numpy.asarray, data[:2]), 1e-10
+        ).weights[0]
+    np.testing.assert_allclose(align_columns(end, TEACHER), TEACHER, atol=1e-4)
+
+
+def test_a_deficient_instance_is_refused():
+    """A neuron that sees only a symmetric part of the mixture has E[phi''] = 0."""
+    mixed = mixture([0.5, 0.5], [[1.0, 0, 0], [0.0, 0, 0]], [np.eye(3)] * 2)
+    with pytest.raises(BadInput, match="deficient rank"):
+        tensor.check_identifiable(World(mixed, np.array([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0]])))
+    tensor.check_identifiable(World(MIXED, TEACHER))
+
+
+def test_a_mixture_estimated_by_em_serves_as_well():
+    inputs = np.concatenate([np.random.default_rng(0).normal(m, 1, (4000, 2)) for m in (-3, 3)])
+    found = tensor.fitted_mixture(inputs, 2)
+    np.testing.assert_allclose(np.sort(found.means[:, 0]), [-3, 3], atol=0.1)
+
+
+# Figures and the practitioner's answer -----------------------------------------------------------------------------------
+
+
+def test_predict_answers_for_a_minority_of_large_covariance():
+    trial = put_all(template(), {"population.spreads": (1.0, 3.0), "population.fractions": (0.9, 0.1)})
+    conditions, predictions = theory.predict(trial)
+    said = {p.name: p.value for p in predictions}
+    assert said["average excess risk dK/(2n), whatever the mixture"] == pytest.approx(15 / 40_000)
+    assert str(said["10 % more minority at the same n: minority excess risk"]).startswith("helps")
+    assert str(said["Table 4.1 says of a larger fraction of this group"]).startswith("everything degrades")
+    assert all(c.margin > 0 for c in conditions)
+
+
+def test_the_easy_instance_is_the_one_of_the_readme():
+    assert easy(10).teacher_columns[1][1] == 2.0
+    assert set(FIGURES) >= {"fig4-2", "figC-1", "table-4-1"}
+
+
+def test_runs_of_one_seed_share_their_teacher_across_the_mixture():
+    one, other = SMALL, put(SMALL, "population.shifts", (0.5, 0.0))
+    assert random_key(one, 3) == random_key(other, 3)
