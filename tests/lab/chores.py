@@ -42,7 +42,7 @@ def square(batch):
 
 
 def who(_):
-    time.sleep(0.05)
+    time.sleep(0.3)
     return os.getpid()
 
 

@@ -1,6 +1,6 @@
 """What is measured of the results for the claims: numbers with intervals, one number a run, or the reason why there is none.
 
-    python -m lemmata.studies.shallow_vit.measures FOLDER
+    python -m benchmarks.shallow_vit_constants FOLDER
 
 prints the laws that `lemmata predict shallow-vit` uses, fitted to the stored runs of the figure `settings`.
 """
