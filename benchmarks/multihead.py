@@ -15,7 +15,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lemmata.descent import Descent, fill, run_block
+from lemmata.descent import Descent
+from lemmata.guard import double
+from lemmata.loop import fill, run_block
 from lemmata.studies.multihead.figures import fig2, hessian_path
 from lemmata.studies.multihead.network import Network
 from lemmata.studies.multihead.trials import Training
@@ -79,7 +81,7 @@ def figure(steps: int) -> None:
         f"  lemmata        {ours * horizon:8.1f} s  ({ours * 1e3:.2f} ms a step of all cells, logging included)"
     )
     try:
-        peer = torch_seconds(cells, (lanes.state.train.tokens, lanes.state.train.labels), max(steps // 10, 5))
+        peer = torch_seconds(cells, (lanes.state.data.tokens, lanes.state.data.labels), max(steps // 10, 5))
     except ModuleNotFoundError:
         print("  torch is not installed: no peer")
         return
@@ -106,7 +108,7 @@ def spectra() -> None:
 
 def price_of_heads(steps: int) -> None:
     """Two explicit heads, against a billion heads in two groups of equal ones."""
-    descent = Descent(learning_rate=1.0, target_loss=0.0, steps=100_000, logs=5)
+    descent = Descent(learning_rate=1.0, stop="cap", steps=100_000, logs=5)
     two = Training(network=Network(heads=2.0, start="random", simulated=2), descent=descent)
     many = Training(network=Network(heads=1e9, start="signs", simulated=2), descent=descent)
     times = {}
@@ -123,12 +125,13 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--only", choices=("figure", "spectra", "heads"))
     options = parser.parse_args()
-    if options.only in (None, "figure"):
-        figure(options.steps)
-    if options.only in (None, "spectra"):
-        spectra()
-    if options.only in (None, "heads"):
-        price_of_heads(options.steps)
+    with double():
+        if options.only in (None, "figure"):
+            figure(options.steps)
+        if options.only in (None, "spectra"):
+            spectra()
+        if options.only in (None, "heads"):
+            price_of_heads(options.steps)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import os
 import pytest
 from jaxtyping import install_import_hook
 
-import tests.checked  # noqa: E402, F401  (named by the hook)
+import tests.checked  # noqa: F401  (named by the hook)
 
 install_import_hook("lemmata", "tests.checked.checked")
 

@@ -36,7 +36,9 @@ def test_list_names_studies_figures_and_claims(capsys):
     assert set(said_of) == set(studies())
     for id, own in studies().items():
         assert {f["id"]: f["title"] for f in said_of[id]["figures"]} == own.figures
-        assert [(c["id"], c["statement"]) for c in said_of[id]["claims"]] == [(c.id, c.statement) for c in own.claims]
+        assert [(c["id"], c["statement"]) for c in said_of[id]["claims"]] == [
+            (c.id, c.statement) for c in own.claims
+        ]
 
 
 def test_list_imports_nothing_heavy():

@@ -37,10 +37,10 @@ def imports(path: Path) -> set[str]:
             found |= {(node.module or "").removeprefix("lemmata.")}
             found |= {f"{(node.module or '').removeprefix('lemmata.')}.{name.name}" for name in node.names}
         if isinstance(node, ast.Import):
-            found |= {name.name.removeprefix("lemmata.") for name in node.names if name.name.startswith("lemmata.")}
+            found |= {
+                name.name.removeprefix("lemmata.") for name in node.names if name.name.startswith("lemmata.")
+            }
     return found
-
-
 
 
 @pytest.mark.parametrize("path", MODULES, ids=str)
@@ -54,7 +54,9 @@ def test_no_import_goes_against_the_direction_of_the_way(path):
 def test_a_study_does_not_import_another():
     for path in MODULES:
         if path.parts[0] == "studies" and len(path.parts) > 2:
-            others = [n for n in imports(path) if n.startswith("studies.") and n.split(".")[1] != path.parts[1]]
+            others = [
+                n for n in imports(path) if n.startswith("studies.") and n.split(".")[1] != path.parts[1]
+            ]
             assert others == []
 
 

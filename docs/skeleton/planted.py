@@ -6,6 +6,7 @@ from .figures import FIGURES
 
 PLANTED = {
     "steps-rate": lambda: made(
-        FIGURES["steps"], {"steps": lambda trial, rng: rng.lognormal(3, 0.05) * trial.descent.learning_rate**-0.5}
+        FIGURES["steps"],
+        {"steps": lambda trial, rng: rng.lognormal(3, 0.05) * trial.descent.learning_rate**-0.5},
     ),
 }

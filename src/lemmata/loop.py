@@ -106,7 +106,9 @@ def train(
             state = jax.jit(lambda t, k, d, w: t.start_from(k, d, w))(one, used, data, weights)
             lanes = _alone(jax.jit(_begin)(one, state))
         lanes = run_block(lanes, jnp.asarray(trial.steps, jnp.int32), jnp.asarray(0, jnp.int32))
-        return {name: np.asarray(values[0]) for name, values in lane_records(lanes, jnp.ones(1, bool)).items()}
+        return {
+            name: np.asarray(values[0]) for name, values in lane_records(lanes, jnp.ones(1, bool)).items()
+        }
 
 
 def lane_records(lanes: Lanes, where: Bool[Array, " lane"]) -> dict[str, np.ndarray]:

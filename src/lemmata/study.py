@@ -40,7 +40,8 @@ class Claim:
     first this then that), a `rival` (the paper's number against others'), an `identity` (to rounding).
 
     `measure` names a function of the study's `measures`, called with the results of `figure` and `options`. It gives an
-    estimate; for a `for-all` claim a number for every run. The claim holds when the interval lies inside `tolerance` (for-all: when every
+    estimate; for a `for-all` claim a number for every run. The claim holds when the interval lies inside `tolerance`
+    (for-all: when every
     run does); `reason` says why the tolerance is what it is. `predicted` is the prediction in words, `value` the number itself.
 
     `region` names a function of `measures` that marks the cells which the number comes from (all, if empty). `conditions` names

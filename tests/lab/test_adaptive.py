@@ -90,7 +90,11 @@ def test_an_interrupted_adaptive_run_resumes_without_repeating_a_cell(tmp_path):
 def test_seeds_of_a_later_draw_are_counted_from_their_first():
     later = SWEEP.with_seeds((300_000,))
     chosen = subset(later, np.array([2, 0, 1, 0]))
-    assert [(c.place["value"], c.seed) for c in chosen.cells] == [(1.0, 300_000), (1.0, 300_001), (4.0, 300_000)]
+    assert [(c.place["value"], c.seed) for c in chosen.cells] == [
+        (1.0, 300_000),
+        (1.0, 300_001),
+        (4.0, 300_000),
+    ]
 
 
 def test_the_interval_is_widened_by_the_doubt_about_the_steepness():
@@ -100,7 +104,9 @@ def test_the_interval_is_widened_by_the_doubt_about_the_steepness():
     plain = boundary(seen, "signal", "size").exponent
     doubt = Plan.of(seen, QUESTION).doubt
     assert doubt > 1.01
-    np.testing.assert_allclose(law.exponent.high - law.exponent.low, doubt * (plain.high - plain.low), rtol=1e-6)
+    np.testing.assert_allclose(
+        law.exponent.high - law.exponent.low, doubt * (plain.high - plain.low), rtol=1e-6
+    )
 
 
 def test_a_width_that_is_not_positive_is_refused():

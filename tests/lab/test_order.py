@@ -73,7 +73,7 @@ def test_a_misspelt_variable_is_an_error_not_a_verdict(monkeypatch, tmp_path):
 def test_a_sweep_in_which_every_cell_fails_says_why(own, tmp_path):
     import lemmata as lm
 
-    with pytest.raises(BadInput, match="every cell failed.*negative"):
+    with pytest.raises(BadInput, match=r"every cell failed.*negative"):
         lm.run(Sweep(Square(), (axis("value", (-1.0, -2.0)),), (0,)))
 
 

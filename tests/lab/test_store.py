@@ -158,6 +158,19 @@ def test_many_writes_are_few_files_and_nothing_is_lost(tmp_path):
     assert Store(tmp_path).problems() == []
 
 
+def test_the_ledger_is_shortened_when_a_run_starts(tmp_path, monkeypatch):
+    monkeypatch.setattr(store_module, "LEDGER_LINES", 5)
+    store = filled(tmp_path, *([outcome(i)] for i in range(20)))
+    store.create({"command": "lemmata run x"})
+    assert len((tmp_path / "ledger.txt").read_text().splitlines()) <= 1 + len(
+        list((tmp_path / "segments").iterdir())
+    )
+    assert store.problems() == []
+    (tmp_path / "manifest.json").unlink()
+    store.repair()
+    assert store.manifest["command"] == "lemmata run x"
+
+
 # Manifest --------------------------------------------------------------------------------------------------------------
 
 
@@ -326,6 +339,11 @@ def test_a_manifest_is_mended_from_the_ledger_and_refused_in_one_sentence_before
         _ = store.manifest
     assert store.repair() == ["the manifest was written again from the ledger."]
     assert store.manifest == right
+    (tmp_path / "ledger.txt").unlink()
+    assert store.repair() == ["the ledger was written again from the rows."]
+    (tmp_path / "manifest.json").unlink()
+    store.repair()
+    assert store.manifest == right
     (tmp_path / "manifest.json").unlink()
     (tmp_path / "ledger.txt").write_text("")
     with pytest.raises(BadInput, match="its rows will be found"):
@@ -489,6 +507,21 @@ def test_a_folder_that_vanishes_is_one_sentence(tmp_path):
     shutil.rmtree(tmp_path / "s")
     with pytest.raises(BadInput, match="No such file or directory"):
         store.write([outcome(5)], 1)
+
+
+def test_a_folder_that_cannot_be_is_one_sentence(tmp_path):
+    store = Store(tmp_path / ("x" * 300))
+    assert not store.exists
+    for use in (lambda: store.manifest, lambda: store.create({}), lambda: store.done()):
+        with pytest.raises(BadInput, match="File name too long"):
+            use()
+
+
+def test_counts_tell_how_many_there_are_of_each_status(tmp_path):
+    store = filled(tmp_path, [outcome(1), outcome(2, "b"), failed(3)], [failed(1)])
+    assert store.counts() == {"converged": 1, "failed": 2}
+    assert store.counts({"b"}) == {"converged": 1}
+    assert Store(tmp_path / "nowhere").counts() == {}
 
 
 def test_a_reader_is_not_disturbed_by_a_driver_that_merges(tmp_path, monkeypatch):

@@ -368,13 +368,14 @@ def test_conditions_are_looked_at_once_for_equal_trials_and_never_where_nothing_
 
 def test_what_does_not_belong_to_runs_is_left_as_it_is():
     data = results(2, time=RIGHT, status=lambda t, rng: DIVERGED if t.size == SIZES[0] else CONVERGED)
-    data = data.assign(floor=("role", [1.0, 2.0]), law=("size", np.ones(9)))
+    data = data.assign(floor=("role", [1.0, 2.0]), law=("size", np.ones(9)), good=data.time < 1)
     kept = {}
     judge(claim(), data, lambda r: kept.update(r=r) or mean(r.time))
     assert kept["r"].floor.values.tolist() == [1.0, 2.0]
     assert kept["r"].law.dims == ("size",)
     assert np.isnan(kept["r"].law[0])
     assert kept["r"].status.isnull().sum() == 2
+    assert kept["r"].good.dtype == float
 
 
 def test_the_verdict_knows_reading_draw_and_looks():

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from benchmarks.judge import WORLDS, false_discoveries, named_growth, put_on_trial
+from benchmarks.judge import (
+    BROKEN,
+    WORLDS,
+    every_run,
+    false_discoveries,
+    named_growth,
+    put_on_trial,
+    range_on_trial,
+)
 from lemmata.measure.compare import (
     Condition,
     ConditionCount,
@@ -87,9 +95,14 @@ def test_conditions_are_counted_by_name_with_their_worst_margin():
     )
 
 
-@pytest.mark.parametrize(
-    "world", [w for w in WORLDS if "3 seeds" in w.name or "mean" in w.name], ids=lambda w: w.name
-)
+SMALL = [
+    w
+    for w in WORLDS
+    if "3 seeds" in w.name or w.name.startswith(("mean", "median")) or "5 seeds, paired" in w.name
+]
+
+
+@pytest.mark.parametrize("world", SMALL, ids=lambda w: w.name)
 def test_the_judge_keeps_its_word_on_a_small_trial(world):
     """40 repetitions: at 95 % coverage, fewer than 33 covered has a chance below 1 in 1000, more than 8 wrong likewise."""
     found = put_on_trial(world, 40, seed=1)
@@ -97,6 +110,23 @@ def test_the_judge_keeps_its_word_on_a_small_trial(world):
     assert found.false_fails <= 0.05
     assert found.edge_fails <= 8 / 40
     assert found.false_holds <= 0.05
+
+
+@pytest.mark.parametrize("world", [BROKEN[1], BROKEN[-1]], ids=lambda b: b.name)
+def test_a_crossover_is_hardly_ever_called_a_law(world):
+    """20 repetitions: at 5 %, more than 4 have a chance of 1 in 400, and so have fewer than 16 that cover."""
+    found = range_on_trial(world, 20, seed=1)
+    assert found.called[1] <= 4 / 20
+    assert found.alarms <= 4 / 20
+    assert found.covered >= 16 / 20
+
+
+def test_statements_about_every_run_fail_by_one_run():
+    """A run in ten violates: thirty runs all miss it with probability 0.9^30, 4.2 %."""
+    failed, held, covered = every_run(300)
+    assert failed == 0
+    assert held <= 0.09
+    assert covered >= 0.92
 
 
 def test_families_of_hard_claims_keep_the_false_discovery_rate():

@@ -21,6 +21,7 @@ class Told:
     segments: Mapping[str, tuple[int, ...]]
     manifest: Mapping[str, Any]
     damaged: tuple[int, ...]
+    lines: int
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class Ledger:
         segments: dict[str, tuple[int, ...]] = {}
         manifest: Mapping[str, Any] = {}
         damaged = []
-        for number, line in enumerate(self._lines(), 1):
+        lines = self._lines()
+        for number, line in enumerate(lines, 1):
             said = unsealed_line(line)
             if said is None:
                 damaged.append(number)
@@ -42,7 +44,7 @@ class Ledger:
                     segments.pop(gone, None)
                 cells = np.frombuffer(bytes.fromhex(said["cells"]), ">u8")
                 segments[said["segment"]] = tuple(cells.tolist())
-        return Told(segments, manifest, tuple(damaged))
+        return Told(segments, manifest, tuple(damaged), len(lines))
 
     def add_manifest(self, manifest: Mapping[str, Any]) -> None:
         append_to_file(self.path, sealed_line({"manifest": manifest}))

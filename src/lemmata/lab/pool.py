@@ -86,7 +86,7 @@ class Pool:
         require(workers >= 0, f"the number of workers cannot be {workers}.")
         require(limit is None or workers > 0, "a time limit needs worker processes (--workers 1 or more).")
         self.workers = workers if executor is None else _size_of(executor)
-        self._executor = executor
+        self.executor = executor
         self._limit = limit
         self._alive: list[Worker] = []
         self._false_starts = self._killed = 0
@@ -109,8 +109,8 @@ class Pool:
         """Results as they come, each with its task (or a part of it, where it had to be split); an exception for a task
         that raised it or was lost. Tasks are taken one by one, when somebody is free to work on them. (`home`, the
         folder of the store, is for pools that work through files: see `spool`.)"""
-        if self._executor is not None:
-            return self._through(self._executor, work, iter(tasks))
+        if self.executor is not None:
+            return self._through(self.executor, work, iter(tasks))
         return self._spread(work, iter(tasks)) if self.workers else _here(work, tasks)
 
     def _spread(self, work: Callable[[Task], Any], tasks: Iterator[Task]) -> Iterator[tuple[Task, Any]]:

@@ -67,7 +67,13 @@ class Folder:
 
     @property
     def closed(self) -> Path:
+        """A file that is there when the driver has no more to do."""
         return self.path / "closed"
+
+    @property
+    def worked(self) -> Path:
+        """A file that is there once a worker has done something."""
+        return self.path / "worked"
 
     def put(self, chunk: Chunk, losses: int = 0) -> None:
         """Offer a chunk."""
@@ -280,6 +286,7 @@ def _carry_out(
                 rows = (seg.row(outcome, 0, chunk.width, {"source": outcome.source}) for outcome in part)
                 data = seg.encode(seg.gather(rows))
                 replace_file(folder.done / f"{name}.{number:06d}-{zlib.crc32(data):08x}{seg.SUFFIX}", data)
+                folder.worked.touch()
                 rest = rest.without(part)
     except BaseException:
         if len(rest):

@@ -34,6 +34,9 @@ SIZES = (1 << 16, 1 << 20, 1 << 22)
 """When there are `FAN` segments below one of these sizes in bytes (and not below the one before), they are merged. So a row
 is written a few times at most, and files stay few."""
 
+LEDGER_LINES = 100
+"""The ledger is shortened when a run starts and it has so many lines more than it needs."""
+
 PATIENCE = 20
 """How often a reader looks again when segments are merged under its eyes."""
 
@@ -107,7 +110,7 @@ class Store:
 
     @property
     def exists(self) -> bool:
-        return self._segments.is_dir()
+        return os.path.isdir(self._segments)  # unlike Path.is_dir, never raises
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -397,16 +400,16 @@ class Store:
                 (self._segments / name).unlink(missing_ok=True)
             done.append(f"segment {name} was damaged; its {len(whole.index)} whole rows are kept.")
         told, names = self._ledger.read(), self._look()
-        if told.damaged or set(told.segments) != set(names):
+        wrong = bool(told.damaged) or set(told.segments) != set(names)
+        if wrong or told.lines > len(names) + LEDGER_LINES:
             segments = ((name, self._known[name].index["id"]) for name in names)
-            self._ledger.write_again(told.manifest, segments)
-            done.append("the ledger was written again from the rows.")
-        return done
+            self._ledger.write_again(self._old_manifest(), segments)
+        return [*done, "the ledger was written again from the rows."] if wrong else done
 
     def _old_manifest(self) -> Mapping[str, Any]:
         """The manifest that is there, empty for a new folder; refuses a folder that is somebody else's."""
         path = self.path / "manifest.json"
-        if (self.path / "ledger.sqlite").exists():
+        if os.path.exists(self.path / "ledger.sqlite"):
             raise BadInput(
                 f"'{self.path}' holds results of an earlier version of the lab; choose another folder."
             )

@@ -169,7 +169,10 @@ def _masked(results: xr.Dataset, used: xr.DataArray) -> xr.Dataset:
     def masked(variable: xr.DataArray) -> xr.DataArray:
         if not set(variable.dims) & set(used.dims):
             return variable
-        return variable.where(used.any([d for d in used.dims if d not in variable.dims]))
+        number = (
+            variable.astype(float) if variable.dtype == bool else variable
+        )  # there is no NaN among truths
+        return number.where(used.any([d for d in used.dims if d not in variable.dims]))
 
     return results.assign({name: masked(variable) for name, variable in results.data_vars.items()})
 

@@ -104,21 +104,16 @@ def test_planted_draws_differ_as_the_exact_distance_says():
     assert abs(advantage - theory.planted_distance(m, C, q)) < 3 / np.sqrt(n)
 
 
-def test_downstream_feature_is_at_the_asked_angle():
-    world = Structured(dimension=16).world(KEY)
-    for angle in (0.0, 0.7, np.pi / 2):
-        turned = data.turned(world.feature, angle, jax.random.fold_in(KEY, 3))
-        assert np.isclose(turned @ world.feature, np.cos(angle), atol=1e-12)
-        assert np.isclose(jnp.linalg.norm(turned), 1)
-
-
 def test_gaussian_labels_are_a_convolution_over_contiguous_groups():
     model = Gaussian()
     filters = model.world(KEY, jnp.float64)
-    patches, labels = model.draw(KEY, filters, 200)
+    patches, labels, votes = model.draw(KEY, filters, 200)
     slots = [np.flatnonzero(model.group_of == g) for g in range(4)]
     by_hand = sum(
         np.einsum("nkd,kd->n", np.asarray(patches)[:, s], np.asarray(filters)[0]) ** 3 for s in slots
     )
     assert np.array_equal(np.sign(by_hand), labels)
+    linear = sum(np.einsum("nkd,kd->n", np.asarray(patches)[:, s], np.asarray(filters)[0]) for s in slots)
+    assert np.array_equal(np.sign(linear), votes)
+    assert all(np.array_equal(model.slot_of[s], np.arange(4)) for s in slots)
     assert abs(jnp.mean(labels)) < 0.25

@@ -8,10 +8,10 @@ import pytest
 from lemmata.studies.spatial_structure import network as net
 from lemmata.studies.spatial_structure import theory
 from lemmata.studies.spatial_structure.data import Structured
-from lemmata.studies.spatial_structure.network import Shape, Weights
+from lemmata.studies.spatial_structure.network import Constants, Weights, variants
 
 KEY = jax.random.key(100)
-SHAPE = Shape(3, 1e-3, 1.0)
+CONSTANTS = Constants(3, 1e-3, 1.0)
 
 
 def layer(seed=0, patches=6, dimension=5):
@@ -26,16 +26,16 @@ def layer(seed=0, patches=6, dimension=5):
 
 def test_positional_scores_do_not_depend_on_the_patches():
     x, p, (query, key, value) = layer()
-    out = net.positional_attention(x, p, query, key, value)
-    twice = net.positional_attention(2 * x, p, query, key, value)
+    out = variants.positional_attention(x, p, query, key, value)
+    twice = variants.positional_attention(2 * x, p, query, key, value)
     assert jnp.allclose(twice, 2 * out)
-    assert not jnp.allclose(net.self_attention(2 * x, p, query, key, value), 2 * out)
+    assert not jnp.allclose(variants.self_attention(2 * x, p, query, key, value), 2 * out)
 
 
 def test_permuting_patches_and_positions_permutes_the_output():
     x, p, (query, key, value) = layer()
     order = jax.random.permutation(KEY, 6)
-    for attention in (net.positional_attention, net.self_attention):
+    for attention in (variants.positional_attention, variants.self_attention):
         moved = attention(x[order], p[order], query, key, value)
         assert jnp.allclose(moved, attention(x, p, query, key, value)[order])
 
@@ -48,14 +48,14 @@ def small_sample(samples=37):
     return world, images, Weights(logits, 0.2 * jax.random.normal(jax.random.fold_in(KEY, 1), (6,)))
 
 
-@pytest.mark.parametrize("shape", [SHAPE, Shape(5, 1e-2, 2.0)])
-def test_block_gradient_is_the_automatic_one_with_the_diagonal_frozen(shape):
+@pytest.mark.parametrize("constants", [CONSTANTS, Constants(5, 1e-2, 2.0)])
+def test_block_gradient_is_the_automatic_one_with_the_diagonal_frozen(constants):
     _, images, weights = small_sample()
     patches, labels = net.in_blocks(images.patches, images.labels, 10)
-    found = jax.jit(net.risk_gradient, static_argnums=3)(weights, patches, labels, shape)
+    risk, found = jax.jit(net.risk_gradient, static_argnums=3)(weights, patches, labels, constants)
     plain = jax.jit(jax.value_and_grad(net.risk_of), static_argnums=3)
-    loss, exact = plain(weights, images.patches, images.labels, shape)
-    assert jnp.isclose(found.loss, loss, rtol=1e-12)
+    loss, exact = plain(weights, images.patches, images.labels, constants)
+    assert jnp.isclose(risk, loss, rtol=1e-12)
     assert jnp.allclose(found.value, exact.value, rtol=1e-10, atol=1e-14)
     off = ~jnp.eye(12, dtype=bool)
     assert jnp.allclose(found.logits, jnp.where(off, exact.logits, 0), rtol=1e-10, atol=1e-14)
@@ -67,10 +67,11 @@ def test_block_gradient_is_the_automatic_one_with_the_diagonal_frozen(shape):
 def test_block_gradient_is_the_same_alone_and_in_lanes():
     _, images, weights = small_sample()
     blocks = net.in_blocks(images.patches, images.labels, 10)
-    gradient = partial(net.risk_gradient, patches=blocks[0], labels=blocks[1], shape=SHAPE)
+    gradient = partial(net.risk_gradient, patches=blocks[0], labels=blocks[1], constants=CONSTANTS)
     alone = jax.jit(gradient)(weights)
     lanes = jax.jit(jax.vmap(gradient))(jax.tree.map(lambda a: jnp.stack([a, 2 * a]), weights))
-    assert all(jnp.allclose(a, b[0], rtol=1e-12) for a, b in zip(alone, lanes, strict=True))
+    same = jax.tree.map(lambda a, b: bool(jnp.allclose(a, b[0], rtol=1e-12)), alone, lanes)
+    assert all(jax.tree.leaves(same))
 
 
 def test_output_with_tied_logits_does_not_change_when_groups_and_slots_are_permuted():
@@ -84,8 +85,8 @@ def test_output_with_tied_logits_does_not_change_when_groups_and_slots_are_permu
     rng = np.random.default_rng(0)
     moved = np.array([rng.permutation(row) for row in order[rng.permutation(4)]])
     permuted = images.patches.at[:, order.ravel()].set(images.patches[:, moved.ravel()])
-    before = net.output(Weights(logits, value), images.patches, SHAPE)
-    after = net.output(Weights(logits, value), permuted, SHAPE)
+    before = net.output(Weights(logits, value), images.patches, CONSTANTS)
+    after = net.output(Weights(logits, value), permuted, CONSTANTS)
     assert jnp.max(jnp.abs(before - after)) < 1e-10
 
     scores = theory.tied_scores(16, 4, 2.0, 0.7, -0.1)
@@ -103,8 +104,8 @@ def test_shifted_solution_generalises_with_attention_that_avoids_every_group():
     model = Structured(dimension=2)
     group_of = model.group_of(KEY)
     labels, coefficients = model.draw_coefficients(KEY, group_of, 20_000)
-    logits = net.shifted_solution(group_of, 8.0)
-    error = jnp.mean(labels * net.output_of_projections(coefficients, logits, SHAPE) <= 0)
+    logits = variants.shifted_solution(group_of, 8.0)
+    error = jnp.mean(labels * net.output_of_projections(coefficients, logits, CONSTANTS) <= 0)
     assert error <= theory.label_noise(64, 4, 0.25) + 0.003
     measured = net.association(logits, group_of, 16)
     assert measured["overlap"] == 0
@@ -116,8 +117,8 @@ def test_shifted_and_associating_solutions_become_the_same_function():
     group_of = model.group_of(KEY)
     _, coefficients = model.draw_coefficients(KEY, group_of, 200)
     shifted, associating = (
-        net.output_of_projections(coefficients, build(group_of, 40.0), Shape(3, 0.0, 1.0))
-        for build in (net.shifted_solution, net.associating_solution)
+        net.output_of_projections(coefficients, build(group_of, 40.0), Constants(3, 0.0, 1.0))
+        for build in (variants.shifted_solution, variants.associating_solution)
     )
     means = jax.vmap(lambda row: jax.ops.segment_sum(row, group_of, 16))(coefficients) / 4
     assert jnp.allclose(shifted, associating, rtol=1e-8, atol=1e-6)
@@ -127,7 +128,7 @@ def test_shifted_and_associating_solutions_become_the_same_function():
 def test_no_gram_matrix_avoids_every_group():
     """The caveat to Theorem 3.2: the longest positional encoding has itself among its most similar ones."""
     group_of = jnp.arange(16) // 4
-    logits = net.shifted_solution(group_of, 1.0)
+    logits = variants.shifted_solution(group_of, 1.0)
     assert not jnp.allclose(logits, logits.T)
     for seed in range(20):
         positions = np.random.default_rng(seed).normal(size=(8, 16))
@@ -145,6 +146,16 @@ def test_association_measures_know_full_no_and_tied_association():
     tied = measured(net.tied_logits(group_of, 4.0, 0.0, 0.0), group_of, 9)
     assert tied["exact"] == 0
     assert np.isclose(tied["auc"], 0.5, rtol=1e-12)
+
+
+def test_margins_over_all_pairs_and_within_rows_are_told_apart():
+    """Rows shifted against each other keep their own order: association needs no common scale of the rows."""
+    group_of = jnp.arange(12) // 3
+    logits = net.tied_logits(group_of, 4.0, 1.0, 0.0) + 5 * jnp.arange(12.0)[:, None]
+    seen = net.association(logits, group_of, 4)
+    assert seen["row_margin"] == 1
+    assert seen["margin"] == 1 - 55
+    assert seen["exact"] == 1
 
 
 def test_overlap_of_random_logits_is_at_chance():
@@ -174,7 +185,9 @@ def test_trainable_encodings_see_only_their_gram_matrix():
     turn = jnp.linalg.qr(jax.random.normal(KEY, (7, 7)))[0]
 
     def risk(p):
-        return jnp.mean(net.encoded_output(net.Encoded(p, weights.value), images.patches, SHAPE) ** 2)
+        return jnp.mean(
+            variants.encoded_output(variants.Encoded(p, weights.value), images.patches, CONSTANTS) ** 2
+        )
 
     assert jnp.isclose(risk(turn @ positions), risk(positions), rtol=1e-12)
     assert jnp.allclose(jax.grad(risk)(turn @ positions), turn @ jax.grad(risk)(positions), rtol=1e-8)
@@ -183,15 +196,13 @@ def test_trainable_encodings_see_only_their_gram_matrix():
 def test_self_attention_without_patches_in_its_scores_would_be_trainable_encodings():
     """Scores are <X_i + p_i, X_j + p_j>: images of size 0 leave the encodings' own, real ones do not."""
     _, images, weights = small_sample()
-    encoded = net.Encoded(jax.random.normal(KEY, (6, 12)), weights.value)
+    encoded = variants.Encoded(jax.random.normal(KEY, (6, 12)), weights.value)
     small, large = (s * images.patches for s in (1e-9, 1.0))
-    ours, theirs = (f(encoded, small, SHAPE) for f in (net.self_attention_output, net.encoded_output))
+    ours, theirs = (
+        f(encoded, small, CONSTANTS) for f in (variants.self_attention_output, variants.encoded_output)
+    )
     assert jnp.allclose(ours, theirs, rtol=1e-6, atol=0)
-    ours, theirs = (f(encoded, large, SHAPE) for f in (net.self_attention_output, net.encoded_output))
+    ours, theirs = (
+        f(encoded, large, CONSTANTS) for f in (variants.self_attention_output, variants.encoded_output)
+    )
     assert not jnp.allclose(ours, theirs, rtol=1e-2, atol=0)
-
-
-def test_linear_model_sums_over_patches():
-    world, images, _ = small_sample()
-    weights = jnp.broadcast_to(world.feature, (12, 6))
-    assert jnp.allclose(net.linear_model(weights, images.patches), jnp.sum(images.coefficients, axis=1))

@@ -3,11 +3,11 @@
 import numpy as np
 import xarray as xr
 
+from lemmata.measure.boundary import boundary
 from lemmata.measure.columns import below
-from lemmata.measure.estimate import Estimate, needs
+from lemmata.measure.estimate import Estimate
 from lemmata.measure.exponent import exponent
 from lemmata.measure.simple import mean
-from lemmata.measure.threshold import critical_sizes
 from lemmata.measure.trend import arms, ordering
 from lemmata.results import over_cells, trial_at
 from lemmata.studies.chain_of_thought import theory
@@ -62,12 +62,7 @@ def matched_mass(results: xr.Dataset) -> xr.DataArray:
 
 def length_exponent(results: xr.Dataset, variable: str, over: str) -> Estimate:
     """The exponent of the length at which the error passes 0.1 in a quantity of the test."""
-    found = critical_sizes(below(results[variable], 0.1), "length", over)
-    sizes = found["value"].where(found["inside"].astype(bool))
-    needs(
-        int(sizes.notnull().sum()) >= 3, "the error passes 0.1 inside the grid for fewer than three values."
-    )
-    return exponent(sizes, over)
+    return boundary(below(results[variable], 0.1), "length", over).exponent
 
 
 def vote_gap(results: xr.Dataset, variable: str) -> xr.DataArray:

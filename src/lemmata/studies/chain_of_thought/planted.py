@@ -40,7 +40,7 @@ PLANTED: dict[str, Callable[[], xr.Dataset]] = {
     "cot-trajectory": _case("fig7-3b", cot_error=_curve(lambda t, n: 0.1 + 0.5 * t.test.trajectory + 0 * n)),
     "cot-primacy": _case("fig7-3c", cot_error=_curve(lambda t, n: 0.1 + 0.5 * t.test.primacy + 0 * n)),
     "cot-length-match": _case(
-        "fig7-3a", cot_error=_curve(lambda t, n: 0.1 * (0.5 * t.test.match_fraction**-3 / n) ** 2)
+        "fig7-3a", cot_error=_curve(lambda t, n: 0.1 * (0.3 * t.test.match_fraction**-4 / n) ** 4)
     ),
     "cot-length-trajectory": _case(
         "fig7-3b", cot_error=_curve(lambda t, n: 0.1 * (0.2 * t.test.trajectory**-4 / n) ** 2)

@@ -170,11 +170,16 @@ def _one_head(trial: Training, arm: str) -> Training:
 
 
 def decoders(scale: Scale) -> Sweep:
-    """Figure 2 with the two other decoders; the step is a tenth, because the gradient of a pooled decoder sums ten rows."""
-    trial = Training(descent=_descent(0.1, by_scale(scale, 60, 3000, 10_000)))
-    kind = axis("network.decoder", ("full", "pooling", "last"))
+    """Figure 2 with the two other decoders; a pooled one has a tenth of the step, because its gradient sums ten rows."""
+    trial = Training(descent=_descent(1.0, by_scale(scale, 60, 3000, 10_000)))
+    kind = Axis("decoder", ("full", "pooling", "last"), _decoded)
     heads = by_scale(scale, (4.0,), (1.0, 16.0), (1.0, 4.0, 16.0, 64.0))
     return Sweep(trial, (kind, _heads(heads)), _seeds(scale, 2, 5, 5))
+
+
+def _decoded(trial: Training, kind: str) -> Training:
+    rate = 0.1 if kind == "pooling" else 1.0
+    return put_all(trial, {"network.decoder": kind, "descent.learning_rate": rate})
 
 
 # The token mixture -----------------------------------------------------------------------------------------------------

@@ -305,6 +305,14 @@ def saturation_ratio(results: xr.Dataset) -> xr.DataArray:
 # After the first step --------------------------------------------------------------------------------------------------
 
 
+def after_first_step(results: xr.Dataset) -> xr.DataArray:
+    return over_cells(results, lambda t: t.network.start == "signs") == 1
+
+
+def million_heads(results: xr.Dataset) -> xr.DataArray:
+    return over_cells(results, lambda t: t.network.heads) >= 1e6
+
+
 def samples_times_loss(results: xr.Dataset) -> Estimate:
     """The number of samples times the test loss at the end, for the number of heads where it is largest."""
     product = results.test_loss * over_cells(results, lambda t: t.data.samples)

@@ -375,7 +375,7 @@ def decoders(results: xr.Dataset) -> Drawn:
         _curves(column[1], here["relevant_attention_curve"], "attention on relevant tokens", ylim=(0, 1))
         column[0].set_title(f"{kind} decoder")
     shared_key(figure, axes)
-    return figure, f"Token mixture, GD with step 0.1 from zero. {BAND}"
+    return figure, f"Token mixture, GD with step 1 (pooling: 0.1) from zero. {BAND}"
 
 
 @picture

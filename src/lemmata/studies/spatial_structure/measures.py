@@ -478,11 +478,12 @@ def transfer_gap(r: xr.Dataset) -> Estimate:
 
 
 def needed(r: xr.Dataset) -> Estimate:
-    """Exponent in D of the samples needed; where no size was enough, the largest one is a lower bound."""
-    beyond = np.isinf(r.needed)
-    values = xr.where(beyond, r.largest, r.needed).max("learner")
-    marks = beyond.any("learner")
-    return exponent(values.dropna("patches", how="all"), "patches", censored=marks if marks.any() else None)
+    """Exponent in D of the samples needed; where no size was enough, or the smallest already was, that size is a bound."""
+    ends = xr.where(r.needed > 0, r.largest, r["size"].min("downstream"))
+    beyond = xr.where(np.isinf(r.needed), np.sign(r.needed), 0).where(r.needed.notnull())
+    values, marks = (x.max("learner") for x in (xr.where(beyond == 0, r.needed, ends), beyond))
+    values, marks = (x.where(values.notnull()).dropna("patches", how="all") for x in (values, marks))
+    return exponent(values, "patches", censored=marks.fillna(0) if bool((marks != 0).any()) else None)
 
 
 def needed_learned(r: xr.Dataset) -> Estimate:

@@ -95,18 +95,16 @@ def predict(trial) -> tuple[list[Condition], list[Prediction]]:
 
 
 def _effects(what: str, now, then, minority: int) -> list[Prediction]:
-    def said(before: float, after: float, good: str, bad: str) -> str:
+    def said(before: float, after: float, better: int) -> str:
         change = after / before - 1
-        word = "no change" if abs(change) < 1e-6 else good if change < 0 else bad
+        word = "no change" if abs(change) < 1e-6 else "helps" if change * better > 0 else "hurts"
         return f"{word} ({change:+.2%})"
 
+    own, later = float(now.groups[minority]), float(then.groups[minority])
     return [
-        Prediction(f"{what}: average excess risk", said(now.average, then.average, "helps", "hurts")),
-        Prediction(
-            f"{what}: minority excess risk",
-            said(float(now.groups[minority]), float(then.groups[minority]), "helps", "hurts"),
-        ),
-        Prediction(f"{what}: speed 1 - v", said(1 / now.speed, 1 / then.speed, "helps", "hurts")),
+        Prediction(f"{what}: average excess risk", said(now.average, then.average, -1)),
+        Prediction(f"{what}: minority excess risk", said(own, later, -1)),
+        Prediction(f"{what}: speed 1 - v", said(now.speed, then.speed, 1)),
     ]
 
 

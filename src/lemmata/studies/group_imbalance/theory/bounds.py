@@ -9,11 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import log, sqrt
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
-from lemmata.studies.group_imbalance import claims
 from lemmata.studies.group_imbalance.data import Mixture
 from lemmata.studies.group_imbalance.theory.rho_function import rho
 
@@ -23,8 +22,14 @@ ROWS: tuple[Row, ...] = ("samples", "rate", "error", "average", "group")
 
 TABLE: dict[tuple[str, str], float | str] = {
     (row, column): entry
-    for row, (_, entries) in claims.ROWS.items()
-    for column, entry in zip(claims.COLUMNS, entries, strict=True)
+    for row, entries in {
+        "samples": (-3.0, 3.0, 12.0, "falls", "rises"),
+        "rate": (3.0, -1.0, -2.0, "rises", "falls"),
+        "error": ("falls", 0.5, 1.0, "falls", "rises"),
+        "average": ("falls", 1.0, 2.0, "falls", "rises"),
+        "group": ("falls", 1.0, 2.0, "falls", "rises"),
+    }.items()
+    for column, entry in zip(get_args(Column), entries, strict=True)
 }
 """Table 4.1: the exponent of |Sigma_l| or |mu_l| (large means: |mu_l| >= 1), or the direction as the parameter
 grows, of n_sc, 1 - v, |W_n - W* P|, f and f_l."""

@@ -6,6 +6,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import expit, softmax
 
+Numbers = float | np.ndarray
+
 # Which events move the logits (proofs of Lemmas G.1 and G.2) -----------------------------------------------------------
 
 
@@ -84,7 +86,7 @@ def pull_by_event(
     """What each event adds to the pull on a same-group and on a cross-group logit (temperature 1), by Monte Carlo.
 
     Images have their positions ordered by group; the pairs are (first, second position) and (first position, first of the
-    second group). The parts sum to the pulls on gamma and rho (`recursion.look`).
+    second group). The parts sum to the pulls on gamma and rho (`recursion.pulled`).
     """
     n, D = coefficients.shape
     C = D // (int(signal_group.max()) + 1)
@@ -128,7 +130,9 @@ def tensor_power_product_printed(
     z0: float, goal: float, low: float, high: float, k: int, extra: int, A: float
 ) -> float:
     """Lemma K.2 as printed: `prod (1 + A z^(k-1+extra))` until `goal` is at most `(1 + goal^(k-1))^e` with
-    `e = 2^(extra+1) high A goal^extra log(goal/z0) / low`. It is false when the rates are small."""
+    `e = 2^(extra+1) high A goal^extra log(goal/z0) / low`.
+
+    The proof drops a term of order `A / low` (display 237), the larger one when `low = high` is small: it is false then."""
     power = 2 ** (extra + 1) * high * A * goal**extra * math.log(goal / z0) / low
     return (1 + goal ** (k - 1)) ** power
 
@@ -152,7 +156,7 @@ def group_count_tail(C: int, q: float, k: int) -> float:
     return 2**C * q**k
 
 
-def sigmoid_power_sides(a: np.ndarray, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def sigmoid_power_sides(a: Numbers, p: int) -> tuple[Numbers, Numbers, Numbers]:
     """Lemma K.5 with `C- = C+ = a`: lower side, middle, upper side. True only for `a^p` in `SIGMOID_POWER_RANGE`."""
     loss = np.logaddexp(0, -(a**p))
     return 0.1 / a * loss, a ** (p - 1) * expit(-(a**p)), 10 / a * loss
@@ -162,7 +166,7 @@ SIGMOID_POWER_RANGE = (0.135, 10.0)
 """Where Lemma K.5 is true, in `a^p`; the paper states no range."""
 
 
-def sigmoid_over_loss(x: np.ndarray) -> np.ndarray:
+def sigmoid_over_loss(x: Numbers) -> Numbers:
     """Lemma K.6: `sg(-x) / log(1 + e^-x)` for x > 0; the paper has [0.1, 10], the truth is [0.7213, 1]."""
     return expit(-x) / np.logaddexp(0, -x)
 
@@ -170,7 +174,7 @@ def sigmoid_over_loss(x: np.ndarray) -> np.ndarray:
 SIGMOID_OVER_LOSS = (0.5 / math.log(2), 1.0)
 
 
-def log_product_sides(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def log_product_sides(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
     """Lemma K.7: `log(1 + x y) <= (1 + y) log(1 + x)` for positive x, y."""
     return np.log1p(x * y), (1 + y) * np.log1p(x)
 

@@ -41,8 +41,8 @@ class Transfer(Computed):
     the first told the feature; `untold` is network (T) from scratch on the patches themselves.
 
     `pretraining` is `population` (the idealised descent at this size, until its loss is `target_loss`) or `realistic`
-    (descent on `source_samples` images). `needed` is the size at which the error falls to `target_error`, infinite where it
-    does not.
+    (descent on `source_samples` images). `needed` is the size at which the error falls to `target_error` (see
+    `samples_needed`).
     """
 
     name: ClassVar[str] = "spatial-structure/transfer"
@@ -124,14 +124,15 @@ def suited(data: Structured, network: PositionalNetwork, growth: float, **option
 
 
 def samples_needed(sizes: np.ndarray, error: np.ndarray, target: float) -> float:
-    """The size from which on the error stays at or below the target, between sizes by the logarithm of both.
+    """The size from which on the error stays at or below the target, between sizes by the logarithm of both; infinite where
+    no size is enough, and minus infinity where the smallest already is.
 
     >>> round(samples_needed(np.array([1, 4, 16]), np.array([0.2, 0.05, 0.01]), 0.1), 6)
     2.0
     """
     above = np.flatnonzero(error > target)
     if len(above) == 0:
-        return float(sizes[0])
+        return float("-inf")
     last = above[-1]
     if last == len(sizes) - 1:
         return float("inf")
