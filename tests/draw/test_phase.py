@@ -18,9 +18,10 @@ def field(values, x=(1.0, 10.0), y=(2, 4, 8)):
     return xr.DataArray(values, {"x": list(x), "y": list(y)}, ("x", "y"))
 
 
-def test_borders_lie_halfway_and_never_below_zero():
+def test_borders_lie_halfway_and_not_where_the_quantity_never_is():
     assert edges(np.array([1.0, 10.0, 100.0]), True) == pytest.approx(10 ** np.array([-0.5, 0.5, 1.5, 2.5]))
-    assert edges(np.array([1.0, 5.0]), False).tolist() == [0, 3, 7]
+    assert edges(np.array([1.0, 5.0]), False).tolist() == [0.5, 3, 7]
+    assert edges(np.array([0.0, 4.0]), False).tolist() == [0, 2, 6]
     assert edges(np.array([-1.0, 5.0]), False)[0] == -4
 
 
