@@ -287,9 +287,9 @@ def test_leads_and_losses_are_counted_from_the_step_at_which_they_come():
 
 def test_the_convolutional_rival_is_its_formula_and_learns():
     data = Data(signal_norm=2.0, weak_noise=0.1, noise_ratio=1.0, samples=4, tokens=2, dim=30)
-    rival = Convolution(
-        data, Filters(std=0.1, filters=3), Descent(learning_rate=1.0, steps=400), 5, precision="float64"
-    )
+    descent = Descent(learning_rate=1.0, steps=400)
+    filters = Filters(std=0.1, filters=3)
+    rival = Convolution(data=data, network=filters, descent=descent, test_points=5, precision="float64")
     weights = rival.network.draw(jax.random.key(0), 30, "float64")
     tokens = jax.random.normal(jax.random.key(1), (2, 2, 30))
     plus, minus = (sum(max(float(w @ x), 0) ** 3 for w in part for x in tokens[1]) / 3 for part in weights)
