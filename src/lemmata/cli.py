@@ -478,7 +478,9 @@ def _print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]])
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(*head, title=title, title_justify="left", padding=(0, 1), pad_edge=False)
+    table = Table(title=title, title_justify="left", padding=(0, 1), pad_edge=False)
+    for name in head:
+        table.add_column(name, no_wrap=name in ("claim", "verdict"))
     colours = {"holds": "green", "fails": "red", "inconclusive": "yellow", "met": "green", "violated": "red"}
     for row in rows:
         table.add_row(*(f"[{colours[text]}]{text}[/]" if text in colours else escape(text) for text in row))
