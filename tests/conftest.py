@@ -24,3 +24,12 @@ def _in_double():
     """Float64 is on inside every test, as it is inside every training."""
     with double():
         yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forget_programs():
+    """Compiled programs of one file are not kept for the next: thousands of them in one process exhaust its memory maps."""
+    yield
+    import jax
+
+    jax.clear_caches()

@@ -257,6 +257,7 @@ for trial in (Square(), Cube()):
 """
 
 
+@pytest.mark.slow
 def test_a_script_without_a_main_guard_runs_once_with_workers_also_with_a_trial_of_its_own(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT), *sys.path])}

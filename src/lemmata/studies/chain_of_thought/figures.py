@@ -32,11 +32,8 @@ def complete(results: xr.Dataset) -> xr.Dataset:
     """Names of attention masses, lengths of test prompts and reasoning steps."""
     one = trials(results)[0]
     assert isinstance(one, Reasoning)
-    labels = {
-        "mass": list(MASSES),
-        "length": list(one.test.lengths),
-        "reasoning_step": list(range(1, one.data.steps + 1)),
-    }
+    deepest = results.sizes.get("reasoning_step", 0)
+    labels = {"mass": list(MASSES), "length": list(one.test.lengths), "reasoning_step": list(range(1, deepest + 1))}
     return results.assign_coords({dim: names for dim, names in labels.items() if dim in results.dims})
 
 
