@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test test-slow lint bench clean
 
 demo: $(VENV)/.installed
-	$(BIN)/lemmata run benign-overfitting/fig1 --scale quick
+	$(BIN)/lemmata run benign-overfitting/fig1 --scale quick --reading "read-out left"
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 -m "not slow" -q

@@ -51,7 +51,7 @@ def test_text_is_parsed_to_the_type_of_the_field(text, value):
         ("data.samples", "2.5", "takes int"),
         ("data.samples", "0", "at least one sample"),
         ("data.dim", "-4", "must be 3 or more"),
-        ("data.signal_norm", "nan", "positive number"),
+        ("data.signal_norm", "nan", "takes float"),
         ("simulator", "grim", "takes row or gram or"),
         ("data.orthogonal_noise", "perhaps", "takes bool"),
     ],

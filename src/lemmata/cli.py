@@ -96,7 +96,7 @@ def show(options: argparse.Namespace) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from lemmata.lab.pool import Pool
+    from lemmata.lab.executors import hands
     from lemmata.lab.run import reasons
     from lemmata.progress import bar
 
@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
     order.sweep.cells  # noqa: B018  (built now, so that bad input shows before anything is written)
     own = study(order.figure.study)
     law = None
-    with Pool(_workers(options)) as pool, bar(order.name) as told:
+    with hands(options.on, _workers(options)) as pool, bar(order.name) as told:
         if options.adaptive:
             found = order.refine(options.width, options.budget or len(order.sweep.cells), pool, told)
             results, law = found.results, found.boundary.exponent
@@ -152,6 +152,7 @@ def check(options: argparse.Namespace) -> int:
         options.until_decided,
         options.budget,
         bar,
+        options.on,
     )
     if options.json:
         study_id = options.name.partition("/")[0]
@@ -218,6 +219,28 @@ def verify(options: argparse.Namespace) -> int:
         print(problem)
     print("whole" if not problems else f"{len(problems)} problems")
     return int(bool(problems))
+
+
+def repair(options: argparse.Namespace) -> None:
+    from lemmata.lab.store import Store
+
+    for sentence in Store(options.dir).repair() or ["nothing to mend"]:
+        print(sentence)
+
+
+def work(options: argparse.Namespace) -> None:
+    from lemmata.desk import stored_order
+    from lemmata.lab.pool import cache_compilations, one_thread
+    from lemmata.lab.spool import serve
+    from lemmata.lab.work import run_chunk
+
+    one_thread()
+    cache_compilations()
+
+    def cells() -> dict[str, Any]:
+        return {cell.id: cell for cell in stored_order(options.dir).sweep.cells}
+
+    print(f"{serve(Path(options.dir), cells, run_chunk)} cells done")
 
 
 def export(options: argparse.Namespace) -> None:
@@ -455,7 +478,9 @@ def _print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]])
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(*head, title=title, title_justify="left", padding=(0, 1), pad_edge=False)
+    table = Table(title=title, title_justify="left", padding=(0, 1), pad_edge=False)
+    for name in head:
+        table.add_column(name, no_wrap=name in ("claim", "verdict"))
     colours = {"holds": "green", "fails": "red", "inconclusive": "yellow", "met": "green", "violated": "red"}
     for row in rows:
         table.add_row(*(f"[{colours[text]}]{text}[/]" if text in colours else escape(text) for text in row))
@@ -507,6 +532,9 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument(
             "--workers", type=int, help="worker processes (default: one a core; 0: none but this one)"
         )
+        sub.add_argument(
+            "--on", default="local", help="local, dask, dask://HOST:PORT, slurm, or spool (lemmata work DIR)"
+        )
         sub.add_argument("--out", help="folder of the results (default: runs/STUDY/FIGURE/SCALE)")
         sub.add_argument("--json", action="store_true", help="one JSON object on standard output")
         sub.add_argument("--strict", action="store_true", help="exit code 1 if a cell or a claim failed")
@@ -551,6 +579,8 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--out")
     command("status", status, "What a store holds", dir="DIR").add_argument("--json", action="store_true")
     command("verify", verify, "Is a store whole", dir="DIR")
+    command("repair", repair, "Rebuild what is damaged in a store from what is whole", dir="DIR")
+    command("work", work, "Work on what a run with --on spool or slurm offers in its folder", dir="DIR")
     sub = command("export", export, "Results as netCDF or parquet", dir="DIR")
     sub.add_argument("--to", required=True, metavar="FILE.nc|FILE.parquet")
     sub = command("report", report, "One self-contained HTML page from what is stored")

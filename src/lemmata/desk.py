@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lemmata.errors import BadInput, require, unknown
+from lemmata.lab.executors import hands
 from lemmata.lab.looks import until_decided
 from lemmata.lab.order import Order
-from lemmata.lab.pool import Pool
 from lemmata.lab.store import Store
 from lemmata.progress import Progress, silence
 from lemmata.study import Study, scale_named, study
@@ -76,6 +76,7 @@ def check(
     more: bool = False,
     budget: int | None = None,
     shown: Shown = lambda name: silence(),
+    on: str = "local",
 ) -> "list[Verdict]":
     """Run what is missing for the claims of a study (STUDY) or for one (STUDY/CLAIM), and judge them.
 
@@ -96,7 +97,7 @@ def check(
     for order in orders.values():
         order.sweep.cells  # noqa: B018  (built now, so that bad input shows before anything is written)
     results: dict[tuple[str, str], xr.Dataset] = {}
-    with Pool(workers) as pool:
+    with hands(on, workers) as pool:
 
         def carry_out(which: tuple[str, str]) -> None:
             with shown(orders[which].name) as told:

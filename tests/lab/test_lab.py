@@ -45,7 +45,7 @@ def test_curves_hold_the_logged_steps_and_nothing_after_the_end(tmp_path):
 @pytest.mark.parametrize("width", [1, 2, 3, 8])
 def test_records_do_not_depend_on_the_width_of_the_chunk(width):
     cells = sweep().cells
-    wide = {o.id: o.record for o in run_chunk(Chunk(tuple(cells), width))}
+    wide = {o.id: o.record for part in run_chunk(Chunk(tuple(cells), width)) for o in part}
     for cell in cells:
         alone = train(cell.trial, cell.seed)
         for name, value in alone.items():

@@ -13,7 +13,7 @@ import pytest
 from lemmata import guard
 from lemmata.errors import BadInput
 from lemmata.lab.pool import Lost, Pool, TimeLimit
-from tests.lab.chores import Batch, not_sendable, square, talk, where, who
+from tests.lab.chores import Batch, meet, not_sendable, square, talk, where, who
 
 ROOT = Path(__file__).parents[2]
 
@@ -64,17 +64,16 @@ def test_tasks_are_taken_only_when_somebody_is_free(pool):
     assert len(list(results)) == 5
 
 
-def test_workers_are_kept_from_one_run_to_the_next_and_none_is_started_for_nothing():
+def test_workers_are_kept_from_one_run_to_the_next_and_none_is_started_for_nothing(tmp_path):
     with Pool(2) as hands:
         list(hands.run(who, []))
         assert alive(hands) == []
-        list(hands.run(who, [1]))
-        assert len(alive(hands)) == 1
-        first = {pid for _, pid in hands.run(who, range(8))}
-        second = {pid for _, pid in hands.run(who, range(8))}
-        assert len(first) == 2
-        assert first == second
-        assert first.isdisjoint({os.getpid()})
+        [(_, one)] = hands.run(who, [1])
+        assert alive(hands) == [one]
+        first = {pid for _, pid in hands.run(meet, [(tmp_path, 2)] * 2)}
+        assert first == set(alive(hands)) > {one}
+        assert {pid for _, pid in hands.run(meet, [(tmp_path, 2)] * 2)} <= first
+        assert set(alive(hands)) == first
 
 
 def test_a_worker_has_one_core_one_thread_the_guard_and_the_path_of_its_driver(pool):
@@ -118,20 +117,17 @@ def test_a_cell_that_kills_its_worker_is_found_and_takes_no_other_with_it(pool):
     assert "this is the end" in str(error)
 
 
-def test_workers_killed_all_at_once_again_and_again_lose_nothing_and_parallel_work_goes_on():
+def test_workers_killed_all_at_once_again_and_again_lose_nothing_and_parallel_work_goes_on(tmp_path):
     batches = [Batch(tuple(range(begin, begin + 20)), 0.01) for begin in range(0, 200, 20)]
-    results, massacres, seen = [], 0, set()
+    results = []
     with Pool(3) as hands:
         for result in hands.run(square, batches):
             results.append(result)
-            if massacres < 5 and not seen & set(alive(hands)) and all(w.ready for w in hands._alive):
-                seen |= set(alive(hands))
-                massacres += 1
+            if len(results) in (15, 30, 45, 60, 75):
                 for pid in alive(hands):
                     os.kill(pid, signal.SIGKILL)
         assert squared(results) == {n: n * n for n in range(200)}
-        assert massacres == 5
-        assert len({pid for _, pid in hands.run(who, range(30))}) == 3
+        assert len({pid for _, pid in hands.run(meet, [(tmp_path, 3)] * 3)}) == 3
 
 
 def test_a_cell_that_takes_too_long_is_found_by_its_time_limit(monkeypatch):

@@ -16,7 +16,6 @@ import xarray as xr
 
 from lemmata.errors import BadInput, require, unknown
 from lemmata.lab.adaptive import Refined, refine
-from lemmata.lab.pool import Pool
 from lemmata.lab.run import carry_out
 from lemmata.lab.source import digests
 from lemmata.lab.store import Rows, Store
@@ -26,6 +25,8 @@ from lemmata.sweep import Sweep, axis
 from lemmata.trial import describe, fields
 
 if TYPE_CHECKING:
+    from lemmata.lab.pool import Pool
+    from lemmata.lab.spool import Spool
     from lemmata.measure.compare import Verdict
     from lemmata.study import Figure, Scale
 
@@ -124,12 +125,12 @@ class Order:
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
 
-    def run(self, pool: Pool, told: Progress) -> xr.Dataset:
+    def run(self, pool: "Pool | Spool", told: Progress) -> xr.Dataset:
         """Run what is missing and return the results."""
         self._require_own_store()
         return self._completed(self.sweep, carry_out(self.sweep, self.store, self.manifest(), pool, told))
 
-    def refine(self, width: float, budget: int, pool: Pool, told: Progress) -> Refined:
+    def refine(self, width: float, budget: int, pool: "Pool | Spool", told: Progress) -> Refined:
         """Run only what narrows the boundary of the figure, until the interval of its exponent is at most `width`."""
         question = self.figure.question
         if question is None:

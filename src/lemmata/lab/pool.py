@@ -218,11 +218,12 @@ class Pool:
                     return
                 done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
                 raise_if_interrupted()
+                results: list[tuple[Task, Any]] = []
                 for future in done:
                     attempt = pending.pop(future)
                     error = CancelledError() if future.cancelled() else future.exception()
                     if error is None:
-                        yield from ((attempt.task, result) for result in future.result())
+                        results += [(attempt.task, result) for result in future.result()]
                     elif isinstance(error, BrokenExecutor | CancelledError) or _names_a_loss(error):
                         parts = attempt.again()
                         again.extend(parts)
@@ -232,6 +233,7 @@ class Pool:
                         yield attempt.task, error
                     else:
                         raise error
+                yield from in_one_go(results)
         finally:
             for future in pending:
                 future.cancel()
@@ -255,6 +257,18 @@ def _in_full(work: Callable[[Task], Any], task: Task) -> list[Any]:
     """All parts of a result, for engines that give it back at the end."""
     result = work(task)
     return list(result) if isinstance(result, Iterator) else [result]
+
+
+def in_one_go(results: Iterable[tuple[Task, Any]]) -> Iterator[tuple[Task, Any]]:
+    """Results that came together, put together as far as their tasks are of one `kin`: whoever keeps them does it once."""
+    families: dict[Any, list[tuple[Any, Any]]] = {}
+    for task, result in results:
+        families.setdefault(getattr(task, "kin", id(result)), []).append((task, result))
+    for (task, result), *others in families.values():
+        if others:
+            task = task.joined(other for other, _ in others)
+            result = [part for parts in (result, *(more for _, more in others)) for part in parts]
+        yield task, result
 
 
 def _size_of(executor: Executor) -> int:

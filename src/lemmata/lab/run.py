@@ -12,6 +12,7 @@ from lemmata.errors import require
 from lemmata.lab.plan import plan
 from lemmata.lab.pool import Pool
 from lemmata.lab.source import digests
+from lemmata.lab.spool import Spool
 from lemmata.lab.store import Rows, Store
 from lemmata.lab.work import run_chunk
 from lemmata.progress import Progress, bar, silence
@@ -33,7 +34,7 @@ def run(sweep: Sweep, out: Path | str | None = None, workers: int = 0, progress:
         return assemble(sweep, rows)
 
 
-def carry_out(sweep: Sweep, store: Store, manifest: Mapping[str, Any], pool: Pool, told: Progress) -> Rows:
+def carry_out(sweep: Sweep, store: Store, manifest: Mapping[str, Any], pool: Pool | Spool, told: Progress) -> Rows:
     """Run what is missing of a sweep and return the records of all its cells."""
     sources = digests(cell.trial for cell in sweep.cells)
     ids = [cell.id for cell in sweep.cells]
@@ -44,7 +45,7 @@ def carry_out(sweep: Sweep, store: Store, manifest: Mapping[str, Any], pool: Poo
             planned = plan(sweep.cells, pool.workers, set(ids) - missing)
             finished, total = len(set(ids)) - len(planned), len(set(ids))
             told(finished, total)
-            for chunk, outcomes in pool.run(run_chunk, planned):
+            for chunk, outcomes in pool.run(run_chunk, planned, store.path):
                 settled = planned.settle(chunk, outcomes)
                 store.write(settled, chunk.width)
                 finished += len(settled)

@@ -23,7 +23,7 @@ from lemmata.errors import BadInput
 from lemmata.lab import segment as seg
 from lemmata.lab.disk import Damaged, replace_file, sealed_page, unsealed_page
 from lemmata.lab.outcome import Outcome
-from lemmata.lab.pool import TRIES, Lost, raise_if_interrupted
+from lemmata.lab.pool import TRIES, Lost, in_one_go, raise_if_interrupted
 from lemmata.lab.work import Chunk
 from lemmata.sweep import Cell
 
@@ -38,6 +38,9 @@ AHEAD = 4
 
 LOOK = 0.5
 """Seconds between two looks into the spool."""
+
+AT_ONCE = 256
+"""Files that are taken in before they are kept."""
 
 CENSUS = 20
 """After so many looks it is made sure that every cell is somewhere, and that there are workers."""
@@ -166,19 +169,18 @@ class Spool:
                 offered += 1
 
     def _take_in(self, folder: Folder) -> Iterator[tuple[Chunk, list[Outcome]]]:
-        """The outcomes that workers left, by chunk; those that nobody will ever wait for are left out."""
-        for path in [None, *sorted(folder.done.glob(f"*{seg.SUFFIX}"))]:
-            if path is not None:
-                left = itertools.chain(*seg.left_in(path).values())
-                self._early |= {outcome.id: outcome for outcome in left}
-            by_chunk: dict[int, tuple[Chunk, list[Outcome]]] = {}
-            for cell in [cell for cell in self._early if cell in self._open]:
-                chunk = self._open.pop(cell)
-                by_chunk.setdefault(id(chunk), (chunk, []))[1].append(self._early.pop(cell))
-            yield from by_chunk.values()
-            self._early = {cell: outcome for cell, outcome in self._early.items() if cell in self._at_work}
-            if path is not None:
-                path.unlink(missing_ok=True)  # only now: they have been kept
+        """The outcomes that workers left, as they can be kept; those that nobody will ever wait for are left out."""
+        paths = sorted(folder.done.glob(f"*{seg.SUFFIX}"))[:AT_ONCE]
+        for path in paths:
+            self._early |= {o.id: o for outcomes in seg.left_in(path).values() for o in outcomes}
+        by_chunk: dict[int, tuple[Chunk, list[Outcome]]] = {}
+        for cell in [cell for cell in self._early if cell in self._open]:
+            chunk = self._open.pop(cell)
+            by_chunk.setdefault(id(chunk), (chunk, []))[1].append(self._early.pop(cell))
+        yield from in_one_go(by_chunk.values())
+        self._early = {cell: outcome for cell, outcome in self._early.items() if cell in self._at_work}
+        for path in paths:
+            path.unlink(missing_ok=True)  # only now: they have been kept
 
     def _put_back(self, folder: Folder) -> Iterator[tuple[Chunk, Exception]]:
         """Claims whose workers are not heard of any more are offered again, in parts; given up after three losses alone."""

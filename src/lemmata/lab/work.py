@@ -52,6 +52,15 @@ class Chunk:
             begin, size = begin + size, 2 * size if begin else size
         return parts
 
+    @property
+    def kin(self) -> tuple[int, int, str]:
+        """Chunks of one kin can be kept in one go."""
+        return self.bucket, self.width, self.source
+
+    def joined(self, others: Iterable["Chunk"]) -> "Chunk":
+        """This chunk and others of its kin."""
+        return replace(self, cells=tuple(cell for chunk in (self, *others) for cell in chunk.cells))
+
     def without(self, finished: Iterable[Outcome]) -> "Chunk":
         """What is left of the chunk."""
         gone = {outcome.id for outcome in finished}

@@ -24,7 +24,7 @@ from lemmata.trial import put, put_all, random_key
 INSTANCES = [
     (2, True, True),
     (5, True, False),
-    (20, False, True),
+    (12, False, True),
 ]
 
 
@@ -49,6 +49,10 @@ def trial(samples=5, orthogonal=True, balanced=True, simulator="row", **more):
     )
 
 
+SHARED = (5, True, False)
+"""The instance that most tests train, so that they share its compiled programs: they change leaves only."""
+
+
 @pytest.mark.parametrize(("samples", "orthogonal", "balanced"), INSTANCES)
 def test_row_and_gram_forms_follow_direct_descent_to_rounding(samples, orthogonal, balanced):
     direct = train(trial(samples, orthogonal, balanced, "direct"), 1)
@@ -62,7 +66,7 @@ def test_row_and_gram_forms_follow_direct_descent_to_rounding(samples, orthogona
 
 
 def test_leading_order_is_close_early_and_not_exact():
-    exact, leading = (train(trial(5, simulator=s), 1)["train_loss_curve"] for s in ("row", "leading-order"))
+    exact, leading = (train(trial(*SHARED, s), 1)["train_loss_curve"] for s in ("row", "leading-order"))
     off = np.abs(leading / exact - 1)
     assert off[2] < 0.01
     assert off[-1] > 1e-6
@@ -221,18 +225,18 @@ def test_the_step_size_is_constant_unless_it_ramps_up():
 
 
 def test_the_clock_adds_up_the_steps_that_are_taken():
-    ramping = put_all(trial(3), {"ramp_steps": 10.0, "ramp_start": 1e-2, "descent.steps": 20})
+    ramping = put_all(trial(*SHARED), {"ramp_steps": 10.0, "ramp_start": 1e-2})
     done = train(ramping, 0)
     np.testing.assert_allclose(done["time_curve"], theory.clock(ramping)[list(ramping.log_steps)], rtol=1e-12)
 
 
 @pytest.mark.parametrize(("attention", "value"), [(0.0, 1.0), (1.0, 0.0)])
 def test_frozen_parts_stay_as_they_were_and_all_forms_agree(attention, value):
-    arm = put_all(trial(4), {"descent.attention_rate": attention, "value_rate": value, "descent.steps": 20})
+    arm = put_all(trial(*SHARED), {"descent.attention_rate": attention, "value_rate": value})
     direct, row, gram = (train(put(arm, "simulator", s), 1) for s in ("direct", "row", "gram"))
     for form in (row, gram):
-        np.testing.assert_allclose(form["train_loss_curve"], direct["train_loss_curve"], rtol=1e-10)
-        np.testing.assert_allclose(form["test_loss"], direct["test_loss"], rtol=1e-10)
+        np.testing.assert_allclose(form["train_loss_curve"], direct["train_loss_curve"], rtol=1e-9)
+        np.testing.assert_allclose(form["test_loss"], direct["test_loss"], rtol=1e-9)
     logits, values = np.ptp(row["logits_curve"], axis=0).max(), np.ptp(row["signal_value_curve"])
     assert (logits == 0) == (attention == 0)
     assert (values == 0) == (value == 0)
@@ -240,7 +244,7 @@ def test_frozen_parts_stay_as_they_were_and_all_forms_agree(attention, value):
 
 def test_ones_own_data_and_weights_come_in_by_the_door():
     """Weights of one's own: doubled read-outs quadruple the speed of the values. Data of one's own: labels turned round."""
-    base = put(trial(4), "descent.steps", 1)
+    base = trial(*SHARED)
     key = jax.random.key(3)
     drawn = draw_explicit(base.data, base.network, base.test_points, key, "float64")
     same = train(base, key=key, data=drawn.train, weights=drawn.weights)
@@ -274,8 +278,8 @@ def test_test_points_are_not_training_points(sampling):
 
 
 def test_leads_and_losses_are_counted_from_the_step_at_which_they_come():
-    done = train(put(trial(4), "data.signal_norm", 30.0), 1)
-    curve, steps = done["train_loss_curve"], np.asarray(trial(4).log_steps)
+    done = train(put(trial(*SHARED), "data.signal_norm", 30.0), 1)
+    curve, steps = done["train_loss_curve"], np.asarray(trial().log_steps)
     for level, at in zip((0.1, 0.05, 0.02), done["loss_steps"], strict=False):
         assert at > 0
         assert (curve[(steps < at) & np.isfinite(curve)] > level).all()
@@ -287,9 +291,9 @@ def test_leads_and_losses_are_counted_from_the_step_at_which_they_come():
 
 def test_the_convolutional_rival_is_its_formula_and_learns():
     data = Data(signal_norm=2.0, weak_noise=0.1, noise_ratio=1.0, samples=4, tokens=2, dim=30)
-    rival = Convolution(
-        data, Filters(std=0.1, filters=3), Descent(learning_rate=1.0, steps=400), 5, precision="float64"
-    )
+    descent = Descent(learning_rate=1.0, steps=400)
+    filters = Filters(std=0.1, filters=3)
+    rival = Convolution(data=data, network=filters, descent=descent, test_points=5, precision="float64")
     weights = rival.network.draw(jax.random.key(0), 30, "float64")
     tokens = jax.random.normal(jax.random.key(1), (2, 2, 30))
     plus, minus = (sum(max(float(w @ x), 0) ** 3 for w in part for x in tokens[1]) / 3 for part in weights)

@@ -74,7 +74,7 @@ def test_frozen_attention_is_logistic_regression_on_the_mean_token_and_grown_ste
 def test_the_test_set_is_not_the_training_set():
     trial = Training(descent=DESCENT)
     state = jax.tree.map(lambda x: x[0], two_lanes(trial, trial).state)
-    test = jax.jit(with_precision(trial)._test)(state)
+    test = jax.jit(lambda s: with_precision(trial)._test(s))(state)
     assert test.tokens.shape == (trial.data.test_samples, 10, 4)
     assert np.abs(np.asarray(test.tokens[:100]) - np.asarray(state.data.tokens)).max() > 0.1
 

@@ -1,5 +1,7 @@
 """Drawings of this study's results."""
 
+from collections.abc import Callable
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -37,6 +39,7 @@ def phase(results: xr.Dataset) -> Drawn:
     boundaries = [
         Line(f"paper: {CONTROL} = {printed:.0f}", theory.boundary(printed), RED, "--"),
         Line(f"mean field: {CONTROL} $= 2C_p^2$ = {critical:.0f}", theory.boundary(critical), BLACK, ":"),
+        Line("mean field with attention: $2C_p^2 c^*$", with_attention(results, critical), GREEN, "-."),
         *measured_line(loss, lambda v, x, y: level_set(v, CUT, x, y), "snr", "samples", "SNR* ∝ $N$"),
     ]
     above = (mean > CUT).astype(float).where(mean.notnull())
@@ -204,6 +207,13 @@ def agreement(results: xr.Dataset) -> Drawn:
     panel(left, "iteration", "training loss", "one draw, four simulators", "xy")
     panel(right, "iteration", "relative distance from direct", "worst over all draws", "xy")
     return figure, "The exact forms agree to rounding; the leading order does not."
+
+
+def with_attention(results: xr.Dataset, critical: float) -> Callable[[np.ndarray], np.ndarray]:
+    """SNR over N where the mean field with attention has the flip, from the samples of the grid."""
+    flips = over_cells(results, lambda trial: theory.critical_ratio_of(theory.setting(trial))).isel(snr=0)
+    known = np.asarray(flips.samples, float)
+    return lambda n: np.sqrt(critical * np.interp(n, known, flips.values) / np.asarray(n, float))
 
 
 def mark_critical(axes: Axes, results: xr.Dataset, by: str) -> None:

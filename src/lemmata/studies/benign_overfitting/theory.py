@@ -298,7 +298,7 @@ def harmful_rate(s: Setting) -> float:
     return s.learning_rate * s.strong_power * s.readout_norm**2 / s.samples
 
 
-def value_growth(rate: float, start: float = 0.0) -> Callable[[np.ndarray], np.ndarray]:
+def value_growth(rate: float, start: float = 0.0) -> Callable[[np.ndarray | float], np.ndarray]:
     """V(t) that solves `V + e^V = V(0) + e^V(0) + rate t`: linear first, logarithmic later.
 
     >>> v = value_growth(rate=1.0)
@@ -306,8 +306,8 @@ def value_growth(rate: float, start: float = 0.0) -> Callable[[np.ndarray], np.n
     (True, True)
     """
 
-    def value(t: np.ndarray) -> np.ndarray:
-        return np.log(wrightomega(start + exp(start) + rate * np.asarray(t, float)))
+    def value(t: np.ndarray | float) -> np.ndarray:
+        return np.asarray(np.log(wrightomega(start + exp(start) + rate * np.asarray(t, float))))
 
     return value
 

@@ -19,7 +19,7 @@ def _results(figure: str, **variables: Callable) -> xr.Dataset:
     def noisy(name: str, make: Callable) -> Callable:
         def record(trial, rng) -> np.ndarray:
             value, factor = np.asarray(make(trial)), np.exp(0.02 * rng.normal())
-            return 1 - (1 - value) * factor if name == "contraction" else value * factor
+            return np.asarray(1 - (1 - value) * factor if name == "contraction" else value * factor)
 
         return record
 

@@ -102,7 +102,7 @@ class TokenData(eqx.Module):
         return 1 - self.relevant_fraction - self.confusion_fraction
 
     @property
-    def noise_level(self) -> float:
+    def noise_level(self) -> float | Array:
         """tau: c_0 sqrt(d), the typical length of Gaussian noise, or the radius of a bounded law."""
         return self.noise_std * self.dim**0.5 if self.noise == "gaussian" else self.noise_radius
 

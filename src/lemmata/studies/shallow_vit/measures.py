@@ -1,13 +1,11 @@
 """What is measured of the results for the claims: numbers with intervals, one number a run, or the reason why there is none.
 
-    python -m lemmata.studies.shallow_vit.measures FOLDER
+    python -m benchmarks.shallow_vit_constants FOLDER
 
 prints the laws that `lemmata predict shallow-vit` uses, fitted to the stored runs of the figure `settings`.
 """
 
-import json
 import math
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -527,9 +525,3 @@ def constants(results: xr.Dataset) -> dict[str, Any]:
 
 def _rates(results: xr.Dataset) -> xr.DataArray:
     return over_cells(results, lambda t: t.descent.learning_rate)
-
-
-if __name__ == "__main__":
-    from lemmata.desk import stored_order
-
-    print(json.dumps(constants(stored_order(sys.argv[1]).results()), indent=1))

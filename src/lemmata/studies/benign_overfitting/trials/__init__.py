@@ -119,7 +119,9 @@ class BenignOverfitting(Trained):
         if isinstance(state.simulation, Direct):
             simulation = state.simulation.step(descent, rate, self.value_rate)
         else:
-            push = drive(state.view, state.simulation.labels).scaled(descent.attention_rate, self.value_rate)
+            push = drive(state.view, state.simulation.start.labels).scaled(
+                descent.attention_rate, self.value_rate
+            )
             simulation = state.simulation.step(rate, push)
         return state._replace(
             simulation=simulation, view=simulation.view(), step=state.step + 1, time=state.time + rate
@@ -180,7 +182,7 @@ class BenignOverfitting(Trained):
         `fresh_noise_value` is the largest of all (D.9); `noise_share` is the largest weight of the signal query on any one
         noise token, averaged over the training samples."""
         logits, values = state.simulation.test()
-        fresh = state.simulation.fresh_labels * output(logits, values)
+        fresh = state.simulation.start.fresh_labels * output(logits, values)
         attention = jax.nn.softmax(logits, axis=-1)
         seen = jax.nn.softmax(state.view.logits[:, 0], axis=-1)
         noise = jnp.max(jnp.abs(values[:, 1:]), axis=1)
@@ -198,18 +200,18 @@ class BenignOverfitting(Trained):
             "least_strong_value": jnp.min(strong),
             "signal_wins": jnp.mean(signal > strong),
             "noise_share": jnp.mean(jnp.max(seen[:, 1:], axis=1)),
-            "readout_square": state.simulation.readout_square,
+            "readout_square": state.simulation.start.readout_square,
         }
 
 
 def margins(state: State) -> Float[Array, " samples"]:
     """y_n f(X_n)."""
-    return state.simulation.labels * output(state.view.logits, state.view.values)
+    return state.simulation.start.labels * output(state.view.logits, state.view.values)
 
 
 def signed_values(state: State) -> tuple[Array, Array, Array]:
     """y_n V of the signal, of the strong noise token and of the weak ones."""
-    signed = state.simulation.labels[:, None] * state.view.values
+    signed = state.simulation.start.labels[:, None] * state.view.values
     return signed[:, 0], signed[:, 1], signed[:, 2:]
 
 

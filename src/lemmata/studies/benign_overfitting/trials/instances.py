@@ -50,6 +50,10 @@ class Instance(NamedTuple):
     readout_square: Float[Array, ""]
     fresh: Fresh
 
+    @property
+    def fresh_labels(self) -> Array:
+        return self.fresh.labels
+
 
 class Explicit(NamedTuple):
     """A draw of data and weights as they are."""
@@ -57,6 +61,18 @@ class Explicit(NamedTuple):
     train: Features
     test: Features
     weights: Weights
+
+    @property
+    def labels(self) -> Array:
+        return self.train.labels
+
+    @property
+    def fresh_labels(self) -> Array:
+        return self.test.labels
+
+    @property
+    def readout_square(self) -> Array:
+        return jnp.sum(self.weights.readout**2)
 
 
 def draw_explicit(data: Data, network: Network, test_points: int, key: Key, dtype: str) -> Explicit:

@@ -87,30 +87,18 @@ class Rows(NamedTuple):
         rows = (start.query, start.key, start.value)
         return Rows(start, *rows, *map(jnp.zeros_like, rows))
 
-    @property
-    def labels(self) -> Array:
-        return self.start.labels
-
-    @property
-    def fresh_labels(self) -> Array:
-        return self.start.fresh.labels
-
-    @property
-    def readout_square(self) -> Array:
-        return self.start.readout_square
-
     def view(self) -> View:
-        q, k = gather(self.query, self.labels), gather(self.key, self.labels)
+        q, k = gather(self.query, self.start.labels), gather(self.key, self.start.labels)
         logits = jnp.einsum("nih,njh->nij", q, k)
         norms = (jnp.sum(m**2, axis=1) for m in (self.query, self.key))
-        return View(logits, gather(self.value, self.labels), *norms)
+        return View(logits, gather(self.value, self.start.labels), *norms)
 
     def step(self, rate: Array, push: Drive) -> "Rows":
         """S is applied sample by sample (it has no other entries); then one product with G moves all rows."""
-        q, k = gather(self.query, self.labels), gather(self.key, self.labels)
-        feed_query = rate * scatter(jnp.einsum("nij,njh->nih", push.centred, k), self.labels)
-        feed_key = rate * scatter(jnp.einsum("nij,nih->njh", push.centred, q), self.labels)
-        feed_value = rate * self.start.readout_square * scatter(push.attended, self.labels)
+        q, k = gather(self.query, self.start.labels), gather(self.key, self.start.labels)
+        feed_query = rate * scatter(jnp.einsum("nij,njh->nih", push.centred, k), self.start.labels)
+        feed_key = rate * scatter(jnp.einsum("nij,nih->njh", push.centred, q), self.start.labels)
+        feed_value = rate * self.start.readout_square * scatter(push.attended, self.start.labels)
         moved = self.start.gram @ jnp.concatenate([feed_query, feed_key, feed_value[:, None]], axis=1)
         basis = self.query.shape[1]
         return self._replace(
@@ -155,22 +143,12 @@ class Grams(NamedTuple):
         value = jnp.concatenate([start.value, start.fresh.value])
         return Grams(start, q_all @ q, k_all @ k, q_all @ k, k_all @ q, value, start.fresh.logits)
 
-    @property
-    def labels(self) -> Array:
-        return self.start.labels
-
-    @property
-    def fresh_labels(self) -> Array:
-        return self.start.fresh.labels
-
-    @property
-    def readout_square(self) -> Array:
-        return self.start.readout_square
-
     def view(self) -> View:
         p = self.qq.shape[1]
         norms = (jnp.diagonal(m[:p]) for m in (self.qq, self.kk))
-        return View(within_samples(self.qk, self.labels), gather(self.value[:p], self.labels), *norms)
+        return View(
+            within_samples(self.qk, self.start.labels), gather(self.value[:p], self.start.labels), *norms
+        )
 
     def step(self, rate: Array, push: Drive) -> "Grams":
         p = self.qq.shape[1]
@@ -235,21 +213,9 @@ class Leading(NamedTuple):
         value = jnp.concatenate([start.value, start.fresh.value])
         return Leading(start, start.query @ start.key.T, query_norms, key_norms, value, start.fresh.logits)
 
-    @property
-    def labels(self) -> Array:
-        return self.start.labels
-
-    @property
-    def fresh_labels(self) -> Array:
-        return self.start.fresh.labels
-
-    @property
-    def readout_square(self) -> Array:
-        return self.start.readout_square
-
     def view(self) -> View:
-        values = gather(self.value[: self.logits.shape[0]], self.labels)
-        return View(within_samples(self.logits, self.labels), values, self.query_norms, self.key_norms)
+        values = gather(self.value[: self.logits.shape[0]], self.start.labels)
+        return View(within_samples(self.logits, self.start.labels), values, self.query_norms, self.key_norms)
 
     def step(self, rate: Array, push: Drive) -> "Leading":
         p = self.logits.shape[0]
@@ -280,7 +246,7 @@ class Leading(NamedTuple):
 class Direct(NamedTuple):
     """Gradient descent on W_Q, W_K, W_V by automatic differentiation: the honest slow way."""
 
-    drawn: Explicit
+    start: Explicit
     tokens: Array
     fit: Fit
 
@@ -291,35 +257,23 @@ class Direct(NamedTuple):
         return Direct(drawn, tokens, fit)
 
     @property
-    def labels(self) -> Array:
-        return self.drawn.train.labels
-
-    @property
     def weights(self) -> Weights:
         query, key, value = self.fit.params
-        return Weights(query, key, value, self.drawn.weights.readout)
-
-    @property
-    def fresh_labels(self) -> Array:
-        return self.drawn.test.labels
-
-    @property
-    def readout_square(self) -> Array:
-        return jnp.sum(self.drawn.weights.readout**2)
+        return Weights(query, key, value, self.start.weights.readout)
 
     def view(self) -> View:
         logits, values = look(self.weights, self.tokens)
-        norms = (jnp.sum((self.drawn.train.rows @ w) ** 2, axis=1) for w in self.weights[:2])
+        norms = (jnp.sum((self.start.train.rows @ w) ** 2, axis=1) for w in self.weights[:2])
         return View(logits, values, *norms)
 
     def step(self, descent: Descent, rate: Array, value: Array | float) -> "Direct":
         here = eqx.tree_at(lambda d: d.learning_rate, descent, rate)
         rates = (descent.attention_rate, descent.attention_rate, value)
-        batch = (self.drawn.weights.readout, self.tokens, self.labels)
+        batch = (self.start.weights.readout, self.tokens, self.start.labels)
         return self._replace(fit=advance(here, _slope, self.fit, *batch, rates=rates))
 
     def test(self) -> tuple[Array, Array]:
-        return look(self.weights, gather(self.drawn.test.rows, self.drawn.test.labels))
+        return look(self.weights, gather(self.start.test.rows, self.start.test.labels))
 
 
 def _loss(trained: tuple[Array, Array, Array], readout: Array, tokens: Array, labels: Array) -> Array:

@@ -95,7 +95,7 @@ def _variance(z: np.ndarray, weight: np.ndarray, std: float) -> float:
 def rho(mean: np.ndarray, std: float) -> float:
     """rho(u, sigma) (C.6), the indices running over the neurons; one neuron has only the second family.
 
-    >>> round(rho(np.zeros(2), 1.0), 8)
+    >>> round(float(rho(np.zeros(2), 1.0)), 8)
     0.00214402
     """
     u = np.atleast_1d(np.asarray(mean, float))

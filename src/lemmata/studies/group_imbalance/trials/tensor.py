@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from lemmata.descent import Draw
-from lemmata.errors import require
+from lemmata.errors import BadInput, require
 from lemmata.loop import train
 from lemmata.studies.group_imbalance.data import Mixture, Samples, Scores, World, is_symmetric, scores
 from lemmata.studies.group_imbalance.network import align_columns
@@ -238,7 +238,10 @@ def inverted_magnitude(
 
 def fitted_mixture(inputs: np.ndarray, groups: int) -> Mixture:
     """Psi estimated by expectation-maximisation, where it is not known (scikit-learn)."""
-    from sklearn.mixture import GaussianMixture
+    try:
+        from sklearn.mixture import GaussianMixture
+    except ImportError:
+        raise BadInput("estimating a mixture needs scikit-learn: pip install 'lemmata[baselines]'.") from None
 
     found = GaussianMixture(groups, random_state=0).fit(inputs)
     return Mixture(found.weights_, found.means_, np.asarray(found.covariances_))

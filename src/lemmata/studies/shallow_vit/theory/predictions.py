@@ -5,7 +5,7 @@ The theorems leave their constants open. `constants.json` holds laws fitted to t
 held out of the fit. It is made again by
 
     lemmata run shallow-vit/settings
-    python -m lemmata.studies.shallow_vit.measures FOLDER > constants.json
+    python -m benchmarks.shallow_vit_constants FOLDER > constants.json
 
 where FOLDER is the store that the first command names.
 """
@@ -23,7 +23,7 @@ from lemmata.studies.shallow_vit.theory.theorem import Setting
 from lemmata.study import Prediction
 
 CONSTANTS = Path(__file__).with_name("constants.json")
-MAKE = "lemmata run shallow-vit/settings, then python -m lemmata.studies.shallow_vit.measures FOLDER"
+MAKE = "lemmata run shallow-vit/settings, then python -m benchmarks.shallow_vit_constants FOLDER"
 
 
 def predict(trial: Any) -> tuple[list[Condition], list[Prediction]]:

@@ -10,7 +10,7 @@ from lemmata.studies.spatial_structure.theory.events import TiedScores
 from lemmata.studies.spatial_structure.theory.images import glm_error, law_of_sum
 
 
-def one_step_cosine(D: int, C: int, samples, noise: float = 1.0):
+def one_step_cosine(D, C: int, samples, noise: float = 1.0):
     """Alignment of one normalised gradient step with the new feature: `C / sqrt(C^2 + D noise^2 / N~)`.
 
     The direction does not depend on the attention; `noise` is `sigma sqrt(d)`.
