@@ -113,9 +113,10 @@ def test_a_panel_with_nothing_positive_stays_linear():
 
 def test_a_shared_key_has_every_label_once():
     figure, axes = canvas(2)
+    axes[0].plot([1], [1], label="first")
     for panel_ in axes:
         panel_.plot([1], [1], label="same")
     axes[1].plot([1], [1], label="other")
     shared_key(figure, axes)
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["same", "other"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["first", "same", "other"]
     assert key(canvas()[1]) is None

@@ -81,7 +81,9 @@ def edges(centres: np.ndarray, log: bool) -> np.ndarray:
     else:
         middle = (c[1:] + c[:-1]) / 2
         border = np.concatenate([[2 * c[0] - middle[0]], middle, [2 * c[-1] - middle[-1]]])
-        if not log and c[0] >= 0:  # a quantity that is never negative gets no cell that is, nor one that has no logarithm
+        if (
+            not log and c[0] >= 0
+        ):  # a quantity that is never negative gets no cell that is, nor one that has no logarithm
             border[0] = max(border[0], c[0] / 2)
     return np.exp(border) if log else border
 

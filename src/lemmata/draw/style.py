@@ -241,7 +241,7 @@ def shared_key(figure: Figure, panels: Any) -> None:
     entries: dict[str, Any] = {}
     for axes in np.ravel(panels):
         handles, labels = axes.get_legend_handles_labels()
-        entries = dict(zip(labels, handles, strict=True)) | entries
+        entries |= {name: one for name, one in zip(labels, handles, strict=True) if name not in entries}
     if not entries:
         return
     columns = _fitting(list(entries), figure.get_figwidth() - 0.3)

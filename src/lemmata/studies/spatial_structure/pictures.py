@@ -179,7 +179,7 @@ def without_association(results: xr.Dataset) -> Drawn:
 def events(results: xr.Dataset) -> Drawn:
     """Population descent: errors, logits, alignment and drives over the logarithm of time, with the ends of the events."""
     names = list(results.diagonal.values) if "diagonal" in results.dims else [None]
-    figure, panels = canvas(4, len(names), width=3.4, height=3.2, squeeze=False)
+    figure, panels = canvas(4, len(names), width=3.4, height=3.6, squeeze=False)
     drawn = {
         "error and loss": {"test_error": (BLUE, "test error"), "loss": (ORANGE, "loss")},
         "logits": {"same": (BLUE, r"$\gamma$ (same group)"), "cross": (RED, r"$\rho$ (across)")},
@@ -387,9 +387,10 @@ def transfer(results: xr.Dataset) -> Drawn:
     law(panels[2], patches, coupons * 4 / patches, "coupon collecting")
     reference(panels[0], y=target, label=f"error {target:g}")
     title = f"stronger: more patches ({patches[0]} to {patches[-1]})"
-    panel(panels[0], "downstream samples", "test error", title, "xy")
-    panel(panels[1], "patches D", f"samples for error {target:g}", log="xy", ticks=patches)
-    panel(panels[2], "patches D", f"samples a group for error {target:g}", log="x", ticks=patches)
+    panel(panels[0], "downstream samples", "test error", title, "xy", keyed=False)
+    panel(panels[1], "patches D", f"samples for error {target:g}", "", "xy", patches, keyed=False)
+    panel(panels[2], "patches D", f"samples a group for error {target:g}", "", "x", patches, keyed=False)
+    shared_key(figure, panels)
     return figure, f"C = 4, q = 16/D, $d = D^2$ (d = D where attention was learned from a sample). {DOTS}"
 
 
