@@ -5,15 +5,18 @@ python -m benchmarks.adaptive --figure benign-overfitting/fig1 [--scale quick] [
 """
 
 import argparse
+import os
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
 from benchmarks.judge import CONSTANT, EXPONENT, SIGNALS, SIZES, phase_diagram
+from lemmata.desk import place_order
 from lemmata.lab.adaptive import search
-from lemmata.lab.order import place_order
+from lemmata.lab.pool import Pool
 from lemmata.measure.boundary import boundary
+from lemmata.progress import silence
 from lemmata.study import Question
 
 QUESTION = Question(lambda results: results["success"], "signal", "size")
@@ -66,13 +69,15 @@ def figure(name: str, scale: str, out: Path | None) -> None:
     order = place_order(name, scale, out=out)
     question = order.figure.question
     assert question is not None, f"{name} shows no boundary"
-    full = boundary(question.success(order.run()), question.threshold, question.over).exponent
     whole = len(order.sweep.cells)
+    with Pool(os.cpu_count() or 1) as pool, silence() as told:
+        results = order.run(pool, told)
+        full = boundary(question.success(results), question.threshold, question.over).exponent
+        found = order.refine(full.high - full.low, whole, pool, told)
     print(
         f"full grid: {whole} trainings, exponent {full.value:.3f} [{full.low:.3f}, {full.high:.3f}] {full.note}",
         flush=True,
     )
-    found = order.refine(full.high - full.low, whole)
     law = found.boundary.exponent
     print(
         f"adaptive: {found.trainings} trainings ({100 * found.trainings / whole:.0f} %), "

@@ -26,17 +26,13 @@ import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 
-from lemmata.descent import train  # noqa: E402
+from lemmata.descent import Descent, Learning  # noqa: E402
+from lemmata.loop import train  # noqa: E402
 from lemmata.studies.spatial_structure.network import activation, activation_slope, attention_scores  # noqa: E402
-from lemmata.studies.spatial_structure.trials import (  # noqa: E402
-    IdealisedDescent,
-    Realistic,
-    RealisticDescent,
-    SlowAttention,
-)
+from lemmata.studies.spatial_structure.trials import IdealisedDescent, ImageDescent  # noqa: E402
 from lemmata.trial import random_key, with_precision  # noqa: E402
 
-TRIAL = RealisticDescent()
+TRIAL = ImageDescent()
 
 
 def main() -> None:
@@ -71,7 +67,7 @@ def main() -> None:
     recursion(chosen.recursion)
 
 
-def start() -> Realistic:
+def start() -> Learning:
     return jax.jit(lambda trial, key: trial.start(key))(with_precision(TRIAL), random_key(TRIAL, 0))
 
 
@@ -79,7 +75,7 @@ def lab_run(steps: int) -> Callable[[], object]:
     return lab_steps(start(), steps)
 
 
-def lab_steps(state: Realistic, steps: int) -> Callable[[], object]:
+def lab_steps(state: Learning, steps: int) -> Callable[[], object]:
     """Steps as the lab takes them: a compiled loop over lanes, one lane wide."""
     trial = jax.tree.map(lambda leaf: leaf[None], with_precision(TRIAL))
     lanes = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], state)
@@ -87,23 +83,24 @@ def lab_steps(state: Realistic, steps: int) -> Callable[[], object]:
     @jax.jit
     def run(trial, lanes, count):
         body = jax.vmap(lambda one, s: one.step(s))
-        return jax.lax.fori_loop(0, count, lambda _, s: body(trial, s), lanes).weights
+        return jax.lax.fori_loop(0, count, lambda _, s: body(trial, s), lanes).params
 
     return lambda: jax.block_until_ready(run(trial, lanes, steps))
 
 
-def _plain(state: Realistic) -> tuple[np.ndarray, ...]:
-    labels = np.asarray(state.labels).reshape(-1)
-    blocks, dimension, block, count = state.patches.shape
-    patches = np.asarray(state.patches).transpose(0, 2, 3, 1).reshape(blocks * block, count, dimension)
+def _plain(state: Learning) -> tuple[np.ndarray, ...]:
+    blocked, labels = (np.asarray(part) for part in state.data)
+    labels = labels.reshape(-1)
+    blocks, dimension, block, count = blocked.shape
+    patches = blocked.transpose(0, 2, 3, 1).reshape(blocks * block, count, dimension)
     patches = np.ascontiguousarray(patches)
-    return patches, labels, np.array(state.weights.logits), np.array(state.weights.value)
+    return patches, labels, np.array(state.params.logits), np.array(state.params.value)
 
 
-def numpy_steps(state: Realistic, steps: int) -> Callable[[], object]:
+def numpy_steps(state: Learning, steps: int) -> Callable[[], object]:
     """The same step with whole-sample matrix products."""
     patches, labels, logits, value = _plain(state)
-    shape, rate, speed = TRIAL.shape, TRIAL.descent.learning_rate, TRIAL.descent.attention_rate
+    shape, rate, speed = TRIAL.constants, TRIAL.descent.learning_rate, TRIAL.descent.attention_rate
     flat, (samples, count, _) = patches.reshape(-1, patches.shape[-1]), patches.shape
 
     def run() -> None:
@@ -123,7 +120,7 @@ def numpy_steps(state: Realistic, steps: int) -> Callable[[], object]:
     return run
 
 
-def torch_steps(state: Realistic, steps: int) -> dict[str, Callable[[], object]]:
+def torch_steps(state: Learning, steps: int) -> dict[str, Callable[[], object]]:
     """The network as one would write it in PyTorch, with automatic differentiation."""
     try:
         import torch
@@ -154,7 +151,8 @@ def torch_steps(state: Realistic, steps: int) -> dict[str, Callable[[], object]]
 
 def recursion(steps: int) -> None:
     """Population descent as three numbers, 500 draws, in double precision."""
-    trial = IdealisedDescent(descent=SlowAttention(1e-3, 1.0, steps=steps, logs=3), test_draws=10)
+    descent = Descent(learning_rate=1e-3, stop="cap", steps=steps, logs=3, spacing="even")
+    trial = IdealisedDescent(descent=descent, test_draws=10)
     train(trial, seed=0)
     began = time.perf_counter()
     train(trial, seed=0)

@@ -72,7 +72,7 @@ class Dask(Executor):
                 re.fullmatch(r".+:\d+", address) is not None, f"'dask://{address}' is not dask://HOST:PORT."
             )
             return Dask(lambda: Client(f"tcp://{address}", timeout=10, set_as_default=False))
-        cluster = LocalCluster(workers, threads_per_worker=1, dashboard_address=None)
+        cluster = LocalCluster(workers, threads_per_worker=1, dashboard_address=None)  # pyright: ignore[reportArgumentType]
         return Dask(lambda: Client(cluster, set_as_default=False))
 
     @property

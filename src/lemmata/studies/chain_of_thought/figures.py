@@ -33,7 +33,11 @@ def complete(results: xr.Dataset) -> xr.Dataset:
     one = trials(results)[0]
     assert isinstance(one, Reasoning)
     deepest = results.sizes.get("reasoning_step", 0)
-    labels = {"mass": list(MASSES), "length": list(one.test.lengths), "reasoning_step": list(range(1, deepest + 1))}
+    labels = {
+        "mass": list(MASSES),
+        "length": list(one.test.lengths),
+        "reasoning_step": list(range(1, deepest + 1)),
+    }
     return results.assign_coords({dim: names for dim, names in labels.items() if dim in results.dims})
 
 
