@@ -1,11 +1,9 @@
-"""Every benchmark, one after another: `python -m benchmarks`."""
+"""The benchmarks of all studies, one after another: `python -m benchmarks`."""
 
-import importlib
-import pkgutil
+import runpy
 
-import benchmarks
+from lemmata.study import studies
 
-for module in pkgutil.iter_modules(benchmarks.__path__):
-    if not module.name.startswith("_"):
-        print(f"== {module.name}", flush=True)
-        importlib.import_module(f"benchmarks.{module.name}").main()
+for study in studies():
+    print(f"== {study}", flush=True)
+    runpy.run_module(f"benchmarks.{study.replace('-', '_')}", run_name="__main__")

@@ -11,12 +11,8 @@ on each at a time, PyTorch as it does by itself, with two threads for one run.
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
-
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from benchmarks.timing import CORES, fastest, pin, side_by_side
 

@@ -10,15 +10,10 @@ is installed) as it does by itself, with two threads for one run.
 """
 
 import argparse
-import os
 import time
 from collections.abc import Callable
 
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
-for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(threads, "1")
-
-from benchmarks.timing import CORES, fastest, pin, side_by_side  # noqa: E402
+from benchmarks.timing import CORES, fastest, pin, side_by_side
 
 pin(1)
 
