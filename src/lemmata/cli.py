@@ -178,7 +178,7 @@ def predict(options: argparse.Namespace) -> None:
             }
         )
     rows = [
-        (c.name, {True: "met", False: "violated", None: "order only"}[c.holds], f"{c.margin:.3g}")
+        (c.name, {True: "met", False: "violated", None: "order only"}[c.holds], _margin(c.margin))
         for c in conditions
     ]
     _print_table("Conditions", ("condition", "", "margin (1 = just met)"), rows)
@@ -456,6 +456,13 @@ def _print_violations(verdicts: "list[Verdict]") -> None:
     for c in missed.values():
         worst = f"at worst by a factor {1 / c.margin:.3g}" if c.margin > 0 else "at worst entirely"
         print(f"  {c.name}: met in {c.met} of {c.cells} cells, missed {worst}")
+
+
+def _margin(margin: float) -> str:
+    """How far a condition is met; in words where no number says it."""
+    if math.isinf(margin):
+        return "asks for nothing here"
+    return f"{margin:.3g}" if margin > 0 else "out of reach here"
 
 
 def _range(tolerance: tuple[float, float]) -> str:
