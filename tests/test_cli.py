@@ -82,7 +82,9 @@ def test_check_judges_a_claim_under_each_reading_with_conditions_of_what_was_run
 
 
 def test_predict_says_in_words_where_a_margin_is_no_number(capsys):
-    code = main(["predict", "shallow-vit", "--set", "data.confusion_fraction=0", "--set", "network.value_error=0.6"])
+    code = main(
+        ["predict", "shallow-vit", "--set", "data.confusion_fraction=0", "--set", "network.value_error=0.6"]
+    )
     text = " ".join(capsys.readouterr().out.replace("\u2502", " ").split())
     assert code == 0
     assert "asks for nothing here" in text
