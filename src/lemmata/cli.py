@@ -260,11 +260,14 @@ def report(options: argparse.Namespace) -> None:
     if path.suffix == ".json" and len(chosen) > 1:
         raise BadInput("a record of verdicts is of one study: name it.")
     parts, written = [], []
+    only_verdicts = path.suffix in (".json", ".md")
     for s in chosen:
         orders = stored_orders(s, options.scale)
+        if only_verdicts:  # those of a figure that is only half run are not for publication
+            orders = [order for order in orders if order.whole]
         results = [order.results() for order in orders]
         verdicts = s.check(*results)
-        if orders and path.suffix in (".json", ".md"):
+        if orders and only_verdicts:
             written.append(
                 record(verdicts, options.scale) if path.suffix == ".json" else markdown(s, verdicts)
             )
