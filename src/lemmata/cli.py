@@ -534,7 +534,7 @@ def _parser() -> argparse.ArgumentParser:
             "--scale", default=scale, help="smoke (seconds), quick (minutes, the default) or paper"
         )
         sub.add_argument(
-            "--set", action="append", default=[], metavar="PATH=VALUE", help="change a field (@FILE: to what a file holds); may be repeated"
+            "--set", action="append", default=[], metavar="PATH=VALUE", help="change a field (@FILE: to what it holds)"
         )
         sub.add_argument("--seeds", type=int, help="how many seeds")
         sub.add_argument(

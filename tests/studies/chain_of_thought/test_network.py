@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from lemmata.bench.patterns import orthonormal
+from lemmata.guard import double
 from lemmata.studies.chain_of_thought import network
 from lemmata.studies.chain_of_thought.data import Chains
 
@@ -17,10 +18,11 @@ DATA = Chains(dim=12, patterns=6, steps=3, examples=7)
 
 @pytest.fixture(scope="module")
 def drawn():
-    frame = orthonormal(jax.random.key(0), 12, 12, jnp.float64)
-    w = 0.3 * jax.random.normal(jax.random.key(1), (24, 24))
-    prompts = DATA.draw(jax.random.key(2), 5)
-    tokens = jax.vmap(lambda p: network.tokens_of(p, frame[:6], frame[6:9]))(prompts)
+    with double():
+        frame = orthonormal(jax.random.key(0), 12, 12, jnp.float64)
+        w = 0.3 * jax.random.normal(jax.random.key(1), (24, 24))
+        prompts = DATA.draw(jax.random.key(2), 5)
+        tokens = jax.vmap(lambda p: network.tokens_of(p, frame[:6], frame[6:9]))(prompts)
     return frame, w, prompts, tokens
 
 

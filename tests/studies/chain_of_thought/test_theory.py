@@ -68,19 +68,8 @@ def test_gradient_at_the_start(gradient):
 def test_the_bounds_of_the_first_stage_hold_at_the_start_for_three_steps_and_many_patterns(gradient):
     """Lemma F.3.5 at p = alpha/K; the document's setting is among those in which all four hold."""
     found = dict(zip(MASSES, np.asarray(network.column_products(gradient, 40)), strict=True))
-    moments = (0.4 / 3) ** np.arange(1, 4)
     for name, bound in theory.gradient_bounds(SETTING).items():
-        high = theory.over_prompts(bound.high, moments)
-        assert found[name] <= high + 1e-12, name
-        if np.isfinite(bound.low.coef).all():
-            assert theory.over_prompts(bound.low, moments) - 1e-12 <= found[name], name
-
-
-def test_a_polynomial_of_p_is_averaged_by_its_moments():
-    p = np.array([0.1, 0.5, 0.8])
-    moments = np.array([np.mean(p**n) for n in (1, 2, 3)])
-    bound = theory.gradient_bounds(SETTING)["other pattern, other step"].high
-    np.testing.assert_allclose(theory.over_prompts(bound, moments), np.mean(bound(p)), rtol=1e-12)
+        assert bound.low(0.4 / 3) <= found[name] <= bound.high(0.4 / 3), name
 
 
 def test_the_tail_of_right_trajectories():
@@ -118,7 +107,6 @@ def test_matrices_of_ones_own_are_predicted_for():
         "test.transitions": EXAMPLE_1,
         "data.steps": 2,
         "test.patterns": 2,
-        "test.trajectory": 0.6,
     }
     conditions, said = theory.predict(put_all(Reasoning(), own))
     values = {one.name: one.value for one in said}
@@ -148,7 +136,6 @@ def test_matrices_of_ones_own_are_predicted_for():
                 "test.errors": "given",
                 "test.transitions": EXAMPLE_1,
                 "test.patterns": 2,
-                "test.trajectory": 0.6,
             },
             "set data.steps=2",
         ),

@@ -192,7 +192,7 @@ def quality(transitions: Float[np.ndarray, "steps n n"], maps: Int[np.ndarray, "
     )
 
 
-def check_patterns(patterns: Float[np.ndarray, "n dim"], count: int, dim: int) -> None:
+def check_patterns(patterns: np.ndarray, count: int, dim: int) -> None:
     """Refuse patterns that are not orthonormal."""
     given = np.asarray(patterns, float)
     require(
@@ -202,7 +202,7 @@ def check_patterns(patterns: Float[np.ndarray, "n dim"], count: int, dim: int) -
     require(off < 1e-5, f"patterns are orthonormal; two of these have a product that is off by {off:.3g}.")
 
 
-def check_transitions(transitions: Float[np.ndarray, "steps n n"]) -> None:
+def check_transitions(transitions: np.ndarray) -> None:
     """Refuse matrices that are no transition matrices."""
     require(
         transitions.ndim == 3 and transitions.shape[1] == transitions.shape[2],

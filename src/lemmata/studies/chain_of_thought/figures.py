@@ -108,7 +108,7 @@ def _with_steps(trial: Reasoning, steps: int) -> Reasoning:
 
 def _iterations(scale: Scale) -> Sweep:
     """Long trainings for several K and M: times to a loss, gradients of the first stage, the constant of the tail."""
-    patterns = by_scale(scale, (8, 10), (10, 20, 40), (10, 20, 40, 80))
+    patterns = by_scale(scale, (8,), (10, 40), (10, 20, 40, 80))
     rounds = by_scale(scale, 300, 1500, 6000)
     trial = put_all(
         _scaled(template(), scale),
@@ -117,9 +117,9 @@ def _iterations(scale: Scale) -> Sweep:
             "watched": 120,
         },
     )  # fmt: skip
-    depth = Axis("reasoning_steps", by_scale(scale, (2, 3), (2, 3, 5), (2, 3, 4, 5, 6)), _with_steps)
+    depth = Axis("reasoning_steps", by_scale(scale, (2, 3), (2, 4), (2, 3, 4, 5, 6)), _with_steps)
     width = Axis("patterns", patterns, lambda one, m: put_all(one, {"data.patterns": m, "data.dim": m + 10}))
-    return Sweep(trial, (width, depth), _seeds(scale, 3, 10))
+    return Sweep(trial, (width, depth), _seeds(scale, 4, 10))
 
 
 def _training_noise(scale: Scale) -> Sweep:
@@ -151,7 +151,7 @@ def _chain(scale: Scale) -> Sweep:
         _scaled(template(), scale),
         {"shown": 8, "test.lengths": (12,), "test.prompts": 100, "descent.log_at": (5, 20, 60, 200)},
     )
-    return Sweep(trial, (), _seeds(scale, 1, 1))
+    return Sweep(trial, (), (0,))
 
 
 def _layers(positions: str, heads: int, reasoning_steps: int, rounds: int):

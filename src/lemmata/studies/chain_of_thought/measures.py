@@ -187,8 +187,8 @@ def _times(results: xr.Dataset, level: float) -> tuple[xr.DataArray, xr.DataArra
 
 
 def gradient_margin(results: xr.Dataset, line: int) -> xr.DataArray:
-    """How far the gradient between two columns lies inside the bounds of Lemma F.3.5 (negative: outside) at the worst logged step of
-    the first stage, as a share of the leading size alpha/K^3 of such gradients; `line` counts the four masses."""
+    """How far the gradient between two columns lies inside the bounds of Lemma F.3.5 (negative: outside) at the worst logged
+    step of the first stage, as a share of the leading size alpha/K^3 of such gradients; `line` counts the four masses."""
     found, moments = results["pulls_curve"].isel(mass=line), results["moments_curve"]
 
     def bound(side: int) -> xr.DataArray:

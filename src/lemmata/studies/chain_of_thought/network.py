@@ -138,8 +138,8 @@ def with_table(wide: Float[Array, "wide dim"], table: Float[Array, "rows cols"])
 class Classes(NamedTuple):
     """A table that does not change when patterns are renamed: one number for every class of entries.
 
-    `into` and `out`: (same, other) of a column's input or output pattern with the query's; `step`: a column's step with any query
-    pattern; `into_step`, `out_step`: any pattern with the query's step; `place`: a column's step with the query's.
+    `into` and `out`: (same, other) of a column's input or output pattern with the query's; `step`: a column's step with any
+    query pattern; `into_step`, `out_step`: any pattern with the query's step; `place`: a column's step with the query's.
     """
 
     into: Float[Array, " two"]

@@ -117,8 +117,8 @@ def layers(results: xr.Dataset) -> Drawn:
 
 @picture
 def chain(results: xr.Dataset) -> Drawn:
-    """The prompt as chains of patterns, every step as thick as the attention paid to it by the query's own step; below, attention on
-    all columns at several times of training."""
+    """The prompt as chains of patterns, every step as thick as the attention paid to it by the query's own step; below,
+    attention on all columns at several times of training."""
     run = one_run(results)
     asked, chains = (
         np.nan_to_num(np.asarray(run[name].values, float)).astype(int) for name in ("asked", "chains")
@@ -133,9 +133,9 @@ def chain(results: xr.Dataset) -> Drawn:
         shown = np.nan_to_num(run["shown_curve"].sel(step=step).values)
         _columns(axes, shown, chains, asked, f"step {step}", place == 0)
     return figure, (
-        "Above: examples as chains of patterns (numbers), the query's chain on top; a step is as thick as the attention that the "
-        "query's step of the same colour pays to it. Below: the same attention at several times of training, a row for each query "
-        "step, columns sorted by step, within a step those that match (left of the tick) first; darker is more."
+        "Above: examples as chains of patterns (numbers), the query's chain on top; a step is as thick as the attention that "
+        "the query's step of the same colour pays to it. Below: the same attention at several times of training, a row for "
+        "each query step, columns sorted by step, within a step those that match (left of the tick) first; darker is more."
     )
 
 
@@ -157,7 +157,7 @@ def _chains(axes: Axes, asked: np.ndarray, chains: np.ndarray, attention: np.nda
             right = state == asked[k]
             axes.text(k, height, str(state), ha="center", va="center", fontsize=8, zorder=3,
                       fontweight="bold" if right else "normal", color="black" if right else "0.5",
-                      bbox={"boxstyle": "circle,pad=0.22", "facecolor": "white", "edgecolor": "0.3" if right else "0.8"})  # fmt: skip
+                      bbox={"boxstyle": "circle,pad=0.22", "fc": "white", "ec": "0.3" if right else "0.8"})  # fmt: skip
     axes.set_yticks(
         [count + 0.6, *range(count, 0, -1)], ["query", *(f"example {n + 1}" for n in range(count))]
     )

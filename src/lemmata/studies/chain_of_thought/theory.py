@@ -110,8 +110,8 @@ class Bounds(NamedTuple):
 
 
 def gradient_bounds(s: Setting) -> dict[str, Bounds]:
-    """Lemma F.3.5, (F.7) to (F.10): the gradient between two columns of same or other pattern and same or other step in the first
-    stage, in the order of the four masses; without the step size."""
+    """Lemma F.3.5, (F.7) to (F.10): the gradient between two columns of same or other pattern and same or other step in the
+    first stage, in the order of the four masses; without the step size."""
     k, m, a = s.steps, s.patterns, (s.match_fraction / s.steps) ** 2
     p, none = Polynomial([0.0, 1.0]), Polynomial([-inf])
     q = (1 - p) ** 2
@@ -140,12 +140,6 @@ def late_bounds(s: Setting, eps: float = 0.05) -> dict[str, Bounds]:
         "same pattern, other step": Bounds(-little, little),
         "other pattern, other step": Bounds(-little, little),
     }
-
-
-def over_prompts(bound: Polynomial, moments: np.ndarray) -> np.ndarray:
-    """The mean of a polynomial of p over prompts, from the means of p, p^2 and p^3 (last dimension)."""
-    powers = np.concatenate([np.ones((*np.shape(moments)[:-1], 1)), np.asarray(moments, float)], axis=-1)
-    return powers[..., : len(bound.coef)] @ bound.coef
 
 
 def first_gradient(s: Setting) -> dict[str, float]:

@@ -251,7 +251,7 @@ class Reasoning(Learner):
         )
 
 
-def tested(
+def errors_of_weights(
     trial: Reasoning,
     weights: np.ndarray,
     patterns: np.ndarray,

@@ -64,11 +64,12 @@ class Testing(eqx.Module):
             f"the share of matching examples lies in (0, 1], not {self.match_fraction}.",
         )
         require(self.patterns >= 2, f"a test needs at least two patterns, not {self.patterns}.")
-        require(
-            1 / self.patterns < self.trajectory <= 1,
-            f"tau lies above 1/M' = {1 / self.patterns:.3g} (guessing) and is at most 1, not {self.trajectory}.",
-        )
-        require(0 < self.primacy < 1, f"the primacy rho lies between 0 and 1, not {self.primacy}.")
+        if self.errors in ("even", "single"):
+            require(
+                1 / self.patterns < self.trajectory <= 1,
+                f"tau lies above 1/M' = {1 / self.patterns:.3g} (guessing) and is at most 1, not {self.trajectory}.",
+            )
+            require(0 < self.primacy < 1, f"the primacy rho lies between 0 and 1, not {self.primacy}.")
         require(
             bool(self.lengths) and min(self.lengths) >= 1 and list(self.lengths) == sorted(set(self.lengths)),
             f"test prompts have at least one example, in rising numbers, not {self.lengths}.",
