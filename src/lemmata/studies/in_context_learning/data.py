@@ -74,7 +74,9 @@ class Contexts(eqx.Module):
     def __check_init__(self):
         m, c = self.relevant, self.per_class
         require(c >= 1 and m >= 2 * c, f"a task needs {2 * c} relevant patterns, and there are M_1 = {m}.")
-        require(self.irrelevant >= 1, "every input holds an irrelevant pattern: M_2 must be at least 1, not 0.")
+        require(
+            self.irrelevant >= 1, "every input holds an irrelevant pattern: M_2 must be at least 1, not 0."
+        )
         require(
             m + self.irrelevant <= self.feature_dim,
             f"M_1 + M_2 = {m + self.irrelevant} orthogonal patterns need as many dimensions; feature_dim is "
@@ -107,7 +109,8 @@ class Contexts(eqx.Module):
             check_tasks(np.asarray(self.given), m)
         most = len(all_tasks(m, c))
         require(
-            0 <= self.task_count <= most, f"there are {most} tasks, so that task_count = {self.task_count} cannot be."
+            0 <= self.task_count <= most,
+            f"there are {most} tasks, so that task_count = {self.task_count} cannot be.",
         )
 
     @property
@@ -139,7 +142,9 @@ class Contexts(eqx.Module):
             at = index + offset
             task, side = tasks[(at // 2) % trained], at % 2
             fraction, bound = self.relevant_fraction, self.noise_bound
-            return prompt(own, task, side, fraction, bound, self.examples, self.relevant, self.irrelevant, self.room)
+            return prompt(
+                own, task, side, fraction, bound, self.examples, self.relevant, self.irrelevant, self.room
+            )
 
         return each(one, key, count)
 
@@ -186,7 +191,8 @@ def check_tasks(tasks: Int[np.ndarray, "tasks two"], patterns: int) -> None:
         "a task is a pair of two different patterns, the one for +1 first.",
     )
     require(
-        0 <= int(tasks.min()) and int(tasks.max()) < patterns, f"patterns are counted from 0 to {patterns - 1}."
+        int(tasks.min()) >= 0 and int(tasks.max()) < patterns,
+        f"patterns are counted from 0 to {patterns - 1}.",
     )
     require(len({tuple(one) for one in tasks.tolist()}) == len(tasks), "a training task is given twice.")
     counts = coverage(tasks, patterns)
@@ -216,9 +222,9 @@ def prompt(
 ) -> Prompt:
     """One prompt whose query has a pattern of one side of the task (0: label +1).
 
-    `random`: every context has either side of the task with probability `fraction`/2, otherwise another pattern. `exact`: a
-    share of `fraction`/2, rounded up, has the query's own pattern, as many the other side's, the rest another. `opposed`: the same
-    share has the query's pattern and all others the other side's: the worst that the theorems allow.
+    `random`: every context has either side of the task with probability `fraction`/2, otherwise another pattern.
+    `exact`: a share of `fraction`/2, rounded up, has the query's own pattern, as many the other side's, the rest
+    another. `opposed`: the same share has the query's pattern and all others the other side's: the worst allowed.
     """
     members = task.shape[1]
     dtype = jnp.result_type(float) if not isinstance(bound, Array) else bound.dtype
@@ -275,12 +281,14 @@ LARGEST = sqrt(2 * (1 - 2 * FIRST**2))
 """The largest coefficient sum of mu'_1: a = b."""
 
 
-def mixing(kind: Domain, patterns: int, first: float | Array, sums: tuple[float, ...] = ()) -> Float[Array, "three m"]:
+def mixing(
+    kind: Domain, patterns: int, first: float | Array, sums: tuple[float, ...] = ()
+) -> Float[Array, "three m"]:
     """The coefficients k_{j,i} of the out-of-domain patterns (section 6.5), orthonormal rows.
 
     mu'_1 = 0.3 (mu_1 - mu_2) + a mu_5 + b mu_6 with a + b = `first`, mu'_2 = (mu_1 + mu_2)/sqrt2, mu'_3 = (mu_3 + mu_4)/sqrt2:
-    `partners`, since in the cyclic training tasks 1 and 2, 3 and 4, 5 and 6 meet. `apart` takes (1, 4), (2, 5), (3, 6), which do
-    not. `sums`: rows with the given coefficient sums in otherwise arbitrary directions.
+    `partners`, since in the cyclic training tasks 1 and 2, 3 and 4, 5 and 6 meet. `apart` takes (1, 4), (2, 5), (3, 6),
+    which do not. `sums`: rows with the given coefficient sums in otherwise arbitrary directions.
     """
     if kind == "sums":
         return with_sums(np.asarray(sums, float), patterns)
@@ -295,14 +303,19 @@ def mixing(kind: Domain, patterns: int, first: float | Array, sums: tuple[float,
 
 
 def with_sums(sums: Float[np.ndarray, " rows"], patterns: int) -> Float[Array, "rows m"]:
-    """Orthonormal rows with given sums s: `s e^T / sqrt(M) + (I - s s^T/M)^(1/2) B` with e the unit vector along (1, ..., 1) and B
-    orthonormal rows across it. They exist where |s|^2 <= M."""
+    """Orthonormal rows with given sums s: `s e^T / sqrt(M) + (I - s s^T/M)^(1/2) B` with e the unit vector along
+    (1, ..., 1) and B orthonormal rows across it. They exist where |s|^2 <= M."""
     left = np.eye(len(sums)) - np.outer(sums, sums) / patterns
     values, vectors = np.linalg.eigh(left)
-    require(bool(values.min() > -1e-9), f"rows with sums {sums.tolist()} cannot be orthonormal in {patterns} patterns.")
+    require(
+        bool(values.min() > -1e-9),
+        f"rows with sums {sums.tolist()} cannot be orthonormal in {patterns} patterns.",
+    )
     root = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T
     mean = np.full(patterns, patterns**-0.5)
-    turned = np.linalg.qr(np.column_stack([mean, np.random.default_rng(0).normal(size=(patterns, len(sums)))]))[0]
+    turned = np.linalg.qr(
+        np.column_stack([mean, np.random.default_rng(0).normal(size=(patterns, len(sums)))])
+    )[0]
     return jnp.asarray(np.outer(sums, mean) / sqrt(patterns) + root @ turned[:, 1:].T)
 
 

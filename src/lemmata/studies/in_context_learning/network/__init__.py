@@ -29,14 +29,14 @@ def start(
     dim = value.shape[1]
     query = diagonal * jnp.diag((jnp.arange(dim) < inputs).astype(value.dtype))
     hidden = normal / jnp.sqrt(jnp.asarray(normal.shape[1], value.dtype))
-    stacked = (jnp.broadcast_to(one, (heads, *one.shape)) for one in (query, query, diagonal * value))
-    return Weights(*stacked, hidden)
+    asking, value = (jnp.broadcast_to(one, (heads, *one.shape)) for one in (query, diagonal * value))
+    return Weights(asking, asking, value, hidden)
 
 
 def in_basis(weights: Weights, carry: Float[Array, "dim reduced"]) -> Weights:
     """Weights that act on tokens, as they act on coordinates in the basis of patterns and label."""
-    square = [jnp.einsum("dr,hde,es->hrs", carry, one, carry) for one in (weights.query, weights.key)]
-    return Weights(*square, jnp.einsum("hvd,dr->hvr", weights.value, carry), weights.hidden)
+    query, key = (jnp.einsum("dr,hde,es->hrs", carry, one, carry) for one in (weights.query, weights.key))
+    return Weights(query, key, jnp.einsum("hvd,dr->hvr", weights.value, carry), weights.hidden)
 
 
 def attention(

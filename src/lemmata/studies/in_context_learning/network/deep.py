@@ -5,7 +5,7 @@ Positions are not encoded unless asked for: the order of contexts carries nothin
 the training can be read.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -81,12 +81,11 @@ def outputs(
     before = jnp.tril(jnp.ones((columns, columns), bool))
     # A column that is not there looks at itself, so that no row is empty; nobody looks at it.
     mask = (before & there[:, None, :]) | jnp.eye(columns, dtype=bool)
-    for layer in range(params.blocks.scale1.shape[0]):
-        x = _block(Block(*(part[layer] for part in params.blocks)), heads, x, mask)
+    x, _ = jax.lax.scan(lambda now, block: (_block(block, heads, now, mask), None), x, params.blocks)
     return _normed(x[:, -1], params.scale, params.shift) @ params.read_out
 
 
-def _block(block: Block, heads: int, x: Float[Array, "prompts columns width"], mask: Array) -> Array:
+def _block(block: Any, heads: int, x: Float[Array, "prompts columns width"], mask: Array) -> Array:
     seen = _normed(x, block.scale1, block.shift1) @ block.attend + block.attend_bias
     query, key, value = (_split(part, heads) for part in jnp.split(seen, 3, axis=-1))
     logits = jnp.einsum("bhqe,bhke->bhqk", query, key) / query.shape[-1] ** 0.5
@@ -97,12 +96,16 @@ def _block(block: Block, heads: int, x: Float[Array, "prompts columns width"], m
     return x + inner @ block.down + block.down_bias
 
 
-def _split(part: Float[Array, "prompts columns width"], heads: int) -> Float[Array, "prompts head columns each"]:
+def _split(
+    part: Float[Array, "prompts columns width"], heads: int
+) -> Float[Array, "prompts head columns each"]:
     prompts, columns, width = part.shape
     return part.reshape(prompts, columns, heads, width // heads).transpose(0, 2, 1, 3)
 
 
-def _normed(x: Float[Array, "*n width"], scale: Float[Array, " width"], shift: Float[Array, " width"]) -> Array:
+def _normed(
+    x: Float[Array, "*n width"], scale: Float[Array, " width"], shift: Float[Array, " width"]
+) -> Array:
     mean = jnp.mean(x, axis=-1, keepdims=True)
     spread = jnp.mean((x - mean) ** 2, axis=-1, keepdims=True)
     return (x - mean) * jax.lax.rsqrt(spread + 1e-5) * scale + shift

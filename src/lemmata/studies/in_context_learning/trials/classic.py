@@ -16,8 +16,8 @@ from lemmata.trial import Computed, Key, fixed
 
 
 class Classic(Computed):
-    """Fitted to the inputs and labels of the contexts of each prompt, asked for its query; the tests are those of `Layer`. A
-    learner that comes from scikit-learn takes its default settings (C = 1, gamma "scale"); contexts of one class give that class."""
+    """Fitted to the inputs and labels of the contexts of each prompt, asked for its query; the tests are those of `Layer`.
+    Learners have scikit-learn's default settings (C = 1, gamma "scale"); contexts of one class give that class."""
 
     name: ClassVar[str] = "in-context-learning/classic"
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = DIMS
@@ -35,11 +35,13 @@ class Classic(Computed):
             frame = pattern_frame(self.data, jnp.float64)
             table, trained = self.data.table(jax.random.fold_in(key, 0))
             inside = testing.in_domain(self.test, self.data, frame, table, trained)
-            outside = testing.out_of_domain(self.test, frame, self.test.coefficient_sum)
-            return {
-                "error": self._errors(inside, jax.random.fold_in(key, 1)),
-                "ood_error": self._errors(outside, jax.random.fold_in(key, 2)),
-            }
+            found: dict[str, object] = {"error": self._errors(inside, jax.random.fold_in(key, 1))}
+            outside = []
+            for kind in self.test.kinds:
+                rows = self.test.rows(kind, self.data.relevant, self.test.coefficient_sum)
+                place = testing.out_of_domain(self.test, frame, rows)
+                outside.append(self._errors(place, jax.random.fold_in(key, 2)))
+            return found | ({"ood_error": np.stack(outside)} if outside else {})
 
     def _errors(self, place: Place, key: Key) -> np.ndarray:
         """The error on the grid of fractions and lengths."""
@@ -55,6 +57,8 @@ class Classic(Computed):
             for j, length in enumerate(test.lengths):
                 prompts, context, query = drawn(jnp.asarray(fraction, jnp.float64), jnp.asarray(length))
                 inputs = np.asarray(context)[:, :length, :-1]
-                said = classify(self.method, inputs, np.asarray(prompts.label)[:, :length], np.asarray(query)[:, :-1])
+                said = classify(
+                    self.method, inputs, np.asarray(prompts.label)[:, :length], np.asarray(query)[:, :-1]
+                )
                 errors[i, j] = np.mean(said != np.asarray(prompts.target))
         return errors

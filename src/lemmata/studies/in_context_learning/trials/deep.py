@@ -47,9 +47,12 @@ class Stack(Learner):
     precision: Precision = fixed(default="float32")
 
     def __check_init__(self):
-        require(self.descent.batches == "fresh", "every step sees fresh prompts; leave descent.batches at fresh.")
         require(
-            self.width % self.heads == 0, f"the width {self.width} must be a multiple of the {self.heads} heads."
+            self.descent.batches == "fresh", "every step sees fresh prompts; leave descent.batches at fresh."
+        )
+        require(
+            self.width % self.heads == 0,
+            f"the width {self.width} must be a multiple of the {self.heads} heads.",
         )
         require(
             not self.positions or max(self.test.lengths) <= self.data.room,
@@ -75,22 +78,25 @@ class Stack(Learner):
         return jnp.mean(loss_of(self.descent.loss, found, batch.target))
 
     def watch(self, state: Learning) -> Record:
-        room, found = max(self.test.lengths), {"train_loss": state.fit.loss}
-        for prefix, place, which in zip(("", "ood_"), self._places(state), (0, 1), strict=True):
-            fraction = jnp.asarray(self.test.fractions[0], place.bound.dtype)
-            prompts = testing.draw(place, self._test_key(state, which), self.watched, fraction, jnp.asarray(room), room)
-            found |= named(prefix, testing.measured(self.look(state.params), place, prompts))
-        return found
+        place, room = self._inside(state), max(self.test.lengths)
+        fraction = jnp.asarray(self.test.fractions[0], place.bound.dtype)
+        prompts = testing.draw(
+            place, self._test_key(state, 0), self.watched, fraction, jnp.asarray(room), room
+        )
+        now = testing.measured(self.look(state.params), place, prompts)
+        return {"train_loss": state.fit.loss, **named("now_", now)}
 
     def record(self, state: Learning) -> Record:
-        look = self.look(state.params)
-        inside, outside = self._places(state)
-        found = {
-            **testing.over_lengths(self.test, look, inside, self._test_key(state, 2)),
-            **named("ood_", testing.over_lengths(self.test, look, outside, self._test_key(state, 3))),
-        }
+        look, frame, key = self.look(state.params), state.world.frame, self._test_key(state, 3)
+        found = testing.over_lengths(self.test, look, self._inside(state), self._test_key(state, 2))
+        if self.test.kinds:
+
+            def tested(place: Place) -> dict[str, Array]:
+                return testing.over_lengths(self.test, look, place, key)
+
+            found |= named("ood_", testing.over_kinds(self.test, frame, tested))
         if self.test.sums:
-            found |= named("sum_", testing.over_sums(self.test, look, state.world.frame, self._test_key(state, 3)))
+            found |= named("sum_", testing.over_sums(self.test, look, frame, key))
         return found
 
     def look(self, params: deep.Deep) -> Look:
@@ -100,10 +106,9 @@ class Stack(Learner):
 
         return seen
 
-    def _places(self, state: Learning) -> tuple[Place, Place]:
+    def _inside(self, state: Learning) -> Place:
         world = state.world
-        inside = testing.in_domain(self.test, self.data, world.frame, world.tasks, world.trained)
-        return inside, testing.out_of_domain(self.test, world.frame, self.test.coefficient_sum)
+        return testing.in_domain(self.test, self.data, world.frame, world.tasks, world.trained)
 
     def _test_key(self, state: Learning, which: int) -> Key:
         return jax.random.fold_in(jax.random.wrap_key_data(state.world.test), which)

@@ -14,7 +14,15 @@ from lemmata.bench.votes import Folded, Weights
 from lemmata.descent import Descent, Draw, Learner, Learning, loss_of
 from lemmata.errors import require
 from lemmata.studies.in_context_learning import network
-from lemmata.studies.in_context_learning.data import Contexts, Frame, Prompt, Tasks, pattern_frame, tokens, turned_frame
+from lemmata.studies.in_context_learning.data import (
+    Contexts,
+    Frame,
+    Prompt,
+    Tasks,
+    pattern_frame,
+    tokens,
+    turned_frame,
+)
 from lemmata.studies.in_context_learning.trials import testing
 from lemmata.studies.in_context_learning.trials.testing import DIMS, Look, Place, Testing, named
 from lemmata.trial import Key, Precision, Record, fixed
@@ -41,29 +49,49 @@ class World(NamedTuple):
 class Layer(Learner):
     """SGD on fresh prompts (Algorithm 2) of W_Q, W_K, W_V, W_O; the votes are frozen.
 
-    `diagonal` delta, `output_scale` |a_i|, `neurons` m. `simulator`: `patterns` trains weights that act on coordinates along patterns
-    and label, which is all that prompts can see; `tokens` trains the weights themselves. `detailed` watches projections and
-    neurons; `prune_rates` tests pruned models. `attend_to_query` lets the softmax run over the query too, as the proofs do.
+    `diagonal` delta, `output_scale` |a_i|, `neurons` m. `simulator`: `patterns` trains weights that act on coordinates
+    along patterns and label, which is all that prompts can see; `tokens` trains the weights themselves. `detailed` watches
+    projections and neurons; `prune_rates` tests pruned models. `attend_to_query` lets the softmax run over the query too,
+    as the proofs do.
     """
 
     name: ClassVar[str] = "in-context-learning/layer"
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
         **DIMS,
         **{f"pruned_{n}": ("order", "fraction", "rate") for n in ("hinge", "error")},
-        **{n: ("neuron",) for n in ("sizes", "raw_sizes", "sign", "feature_response", "label_response")},
-        **{n: ("neuron",) for n in ("feature_size", "feature_cosine", "label_size", "label_cosine")},
-        **{n: ("norm",) for n in ("norms", "ood_norms")},
-        **{n: ("direction",) for n in ("query_parts", "query_worst", "key_parts", "key_worst")},
-        **{n: ("context",) for n in ("shown_attention", "shown_attention_before", "shown_pattern", "shown_label")},
+        **dict.fromkeys(("sizes", "raw_sizes", "sign", "feature_response", "label_response"), ("neuron",)),
+        **dict.fromkeys(("feature_size", "feature_cosine", "label_size", "label_cosine"), ("neuron",)),
+        "now_norms": ("norm",),
+        "now_ood_norms": ("kind", "norm"),
+        **{f"now_ood_{n}": ("kind",) for n in ("hinge", "error", "mass")},
+        **dict.fromkeys(("query_parts", "query_worst", "key_parts", "key_worst"), ("direction",)),
+        **dict.fromkeys(
+            ("shown_attention", "shown_attention_before", "shown_pattern", "shown_label"), ("context",)
+        ),
         "clean_output": ("sum", "given"),
         "head_mass": ("head",),
     }
-    paired: ClassVar[tuple[str, ...]] = ("test", "descent", "simulator", "precision", "prune_rates", "watched", "detailed")
+    paired: ClassVar[tuple[str, ...]] = (
+        "test",
+        "descent",
+        "simulator",
+        "precision",
+        "prune_rates",
+        "watched",
+        "detailed",
+    )
 
     data: Contexts = Contexts()
     test: Testing = Testing()
     descent: Descent = Descent(
-        loss="hinge", learning_rate=1.0, batches="fresh", batch=120, stop="cap", steps=1000, logs=41, spacing="even"
+        loss="hinge",
+        learning_rate=1.0,
+        batches="fresh",
+        batch=120,
+        stop="cap",
+        steps=1000,
+        logs=41,
+        spacing="even",
     )
     diagonal: float = 0.1
     neurons: int = fixed(default=60)
@@ -77,15 +105,24 @@ class Layer(Learner):
     precision: Precision = fixed(default="float32")
 
     def __check_init__(self):
-        require(self.descent.batches == "fresh", "every step sees fresh prompts; leave descent.batches at fresh.")
+        require(
+            self.descent.batches == "fresh", "every step sees fresh prompts; leave descent.batches at fresh."
+        )
         require(
             self.descent.loss in ("hinge", "logistic"),
             f"prompts have labels +1 and -1: the loss is hinge or logistic, not {self.descent.loss}.",
         )
-        require(0 < self.diagonal <= 1, f"the initial diagonal delta lies in (0, 0.2], at most 1, not {self.diagonal}.")
+        require(
+            0 < self.diagonal <= 1,
+            f"the initial diagonal delta lies in (0, 0.2], at most 1, not {self.diagonal}.",
+        )
         require(self.neurons >= 1, f"the perceptron needs at least one neuron, not {self.neurons}.")
         require(self.heads >= 1, f"the layer needs at least one head, not {self.heads}.")
         require(all(0 <= r < 1 for r in self.prune_rates), "pruning rates lie in [0, 1).")
+        require(
+            bool(self.test.kinds) or not (self.test.sums or self.prune_rates),
+            "values of S_1 and pruning are tested out of domain: name one of test.kinds.",
+        )
         self.test.fits(self.data)
 
     # Training ----------------------------------------------------------------------------------------------------------
@@ -126,31 +163,48 @@ class Layer(Learner):
     # Looking -----------------------------------------------------------------------------------------------------------
 
     def watch(self, state: Learning) -> Record:
-        world, folded = state.world, network.fold(self.weights(state))
-        inside, outside = self._places(state)
+        world, weights = state.world, self.weights(state)
+        folded = network.fold(weights)
+
+        def seen(place: Place, key: Key) -> dict[str, Array]:
+            prompts = self._prompts(place, key)
+            found = testing.measured(self.look(folded, world.votes), place, prompts)
+            if self.detailed:
+                found["norms"] = projections(weights, place.frame, prompts, self.data.pattern_norm)
+            return found
+
         found = {
             "train_loss": state.fit.loss,
-            **self._seen(folded, world.votes, inside, self._test_key(state, 0)),
-            **named("ood_", self._seen(folded, world.votes, outside, self._test_key(state, 1))),
+            **named("now_", seen(self._inside(state), self._test_key(state, 0))),
         }
-        return found | (inner_look(self, self.weights(state), state) if self.detailed else {})
+        if self.test.kinds:
+            key = self._test_key(state, 1)
+            found |= named(
+                "now_ood_", testing.over_kinds(self.test, world.basis, lambda place: seen(place, key))
+            )
+        return found | (neuron_look(self, weights, state) if self.detailed else {})
 
     def record(self, state: Learning) -> Record:
         world, weights = state.world, self.weights(state)
         folded = network.fold(weights)
         look = self.look(folded, world.votes)
-        inside, outside = self._places(state)
+        outside = self._test_key(state, 3)
         found: dict[str, Array] = {
-            **testing.over_lengths(self.test, look, inside, self._test_key(state, 2)),
-            **named("ood_", testing.over_lengths(self.test, look, outside, self._test_key(state, 3))),
+            **testing.over_lengths(self.test, look, self._inside(state), self._test_key(state, 2)),
             "sizes": jnp.sort(neuron_sizes(folded.hidden)),
             "raw_sizes": jnp.sort(neuron_sizes(weights.hidden)),
+            "sign": jnp.sign(world.votes),
             "key_drift": key_drift(weights, world.begun, self.data.relevant),
             "query_label": jnp.max(jnp.abs(weights.query[..., -1])),
-            **self._margins(folded, state),
         }
+        if self.test.kinds:
+
+            def tested(place: Place) -> dict[str, Array]:
+                return testing.over_lengths(self.test, look, place, outside)
+
+            found |= named("ood_", testing.over_kinds(self.test, world.basis, tested))
         if self.test.sums:
-            found |= named("sum_", testing.over_sums(self.test, look, world.basis, self._test_key(state, 3)))
+            found |= named("sum_", testing.over_sums(self.test, look, world.basis, outside))
             found |= clean_look(self, folded, world)
         if self.prune_rates:
             found |= pruned_look(self, folded, state)
@@ -169,14 +223,9 @@ class Layer(Learner):
 
         return seen
 
-    def _places(self, state: Learning) -> tuple[Place, Place]:
+    def _inside(self, state: Learning) -> Place:
         world = state.world
-        inside = testing.in_domain(self.test, self.data, world.basis, world.tasks, world.trained)
-        return inside, testing.out_of_domain(self.test, world.basis, self.test.coefficient_sum)
-
-    def _seen(self, folded: Folded, votes: Array, place: Place, key: Key) -> dict[str, Array]:
-        """The test at the first fraction and the longest prompt, on fewer prompts."""
-        return testing.measured(self.look(folded, votes), place, self._prompts(place, key))
+        return testing.in_domain(self.test, self.data, world.basis, world.tasks, world.trained)
 
     def _prompts(self, place: Place, key: Key) -> Prompt:
         room, dtype = max(self.test.lengths), place.bound.dtype
@@ -185,13 +234,6 @@ class Layer(Learner):
 
     def _test_key(self, state: Learning, which: int) -> Key:
         return jax.random.fold_in(jax.random.wrap_key_data(state.world.test), which)
-
-    def _margins(self, folded: Folded, state: Learning) -> dict[str, Array]:
-        """The margin in domain: mean, and the share of prompts that it is above 1 for."""
-        inside = self._places(state)[0]
-        prompts = self._prompts(inside, self._test_key(state, 0))
-        margin = prompts.target * self.look(folded, state.world.votes)(inside.frame, prompts)["output"]
-        return {"margin": jnp.mean(margin), "fitted": jnp.mean((margin >= 1).astype(margin.dtype))}
 
 
 def columns(trial: Layer, frame: Frame, prompts: Prompt) -> tuple[Array, Array, Array]:
@@ -214,29 +256,30 @@ def key_drift(weights: Weights, begun: Weights, relevant: int) -> Float[Array, "
 
 
 def clean_look(trial: Layer, folded: Folded, world: World) -> dict[str, Array]:
-    """F on a clean token (mu'_1; y q) for every S_1 and both labels, and what every neuron answers to the mean pattern (at S = 1)
-    and to the label."""
+    """F on a clean token (mu'_1; y q) of the first kind for every S_1 and both labels, and what every neuron answers to a
+    pattern (the mean over them: S = 1) and to the label."""
     frame = world.basis
     hidden = folded.hidden[: frame.label.shape[0]]
     label = frame.label @ hidden
     of_pattern = frame.relevant @ hidden
 
     def at(first: Array) -> Array:
-        mixed = testing.mixing(trial.test.kind, trial.data.relevant, first, trial.test.row_sums)[0].astype(hidden.dtype)
+        mixed = trial.test.rows(trial.test.kinds[0], trial.data.relevant, first)[0].astype(hidden.dtype)
         return jnp.stack([world.votes @ jax.nn.relu(mixed @ of_pattern + y * label) for y in (1, -1)])
 
     return {
         "clean_output": jax.lax.map(at, jnp.asarray(trial.test.sums, hidden.dtype)),
         "feature_response": jnp.mean(of_pattern, axis=0),
         "label_response": label,
-        "sign": jnp.sign(world.votes),
     }
 
 
 def pruned_look(trial: Layer, folded: Folded, state: Learning) -> dict[str, Array]:
-    """The out-of-domain test of pruned models: by the size of the rows of W_O W_V from below, at random, from above."""
+    """The out-of-domain test (first kind) of models pruned by the size of the rows of W_O W_V from below, at random, from
+    above."""
     world = state.world
-    place = trial._places(state)[1]
+    rows = trial.test.rows(trial.test.kinds[0], trial.data.relevant, trial.test.coefficient_sum)
+    place = testing.out_of_domain(trial.test, world.basis, rows)
     sizes = neuron_sizes(folded.hidden)
     chance = jax.random.uniform(trial._test_key(state, 4), sizes.shape)
     room, dtype = max(trial.test.lengths), sizes.dtype
@@ -246,7 +289,13 @@ def pruned_look(trial: Layer, folded: Folded, state: Learning) -> dict[str, Arra
         which, fraction, rate = given
         votes = network.pruned(world.votes, smallest(by[which], rate))
         prompts = testing.draw(
-            place, trial._test_key(state, 3), trial.test.prompts, fraction, jnp.asarray(room), room, trial.test.selection
+            place,
+            trial._test_key(state, 3),
+            trial.test.prompts,
+            fraction,
+            jnp.asarray(room),
+            room,
+            trial.test.selection,
         )
         found = testing.measured(trial.look(folded, votes), place, prompts)
         return found["hinge"], found["error"]
@@ -261,20 +310,15 @@ def pruned_look(trial: Layer, folded: Folded, state: Learning) -> dict[str, Arra
 # Projections, neurons, prompts -----------------------------------------------------------------------------------------
 
 
-def inner_look(trial: Layer, weights: Weights, state: Learning) -> dict[str, Array]:
-    """The sizes of queries and keys and of their part along their own pattern (first head), in and out of domain; size and
-    direction of every neuron, its feature part against the mean pattern, its label part against q."""
-    found = {}
-    for prefix, place, which in zip(("", "ood_"), trial._places(state), (0, 1), strict=True):
-        prompts = trial._prompts(place, trial._test_key(state, which))
-        found[f"{prefix}norms"] = projections(weights, place.frame, prompts, trial.data.pattern_norm)
+def neuron_look(trial: Layer, weights: Weights, state: Learning) -> dict[str, Array]:
+    """Size and direction of every neuron: its feature part against the mean pattern, its label part against q."""
     folded = network.fold(weights)
     feature, label = folded.hidden[: trial.data.relevant + trial.data.irrelevant], folded.hidden[-1]
     mean = jnp.sum(feature[: trial.data.relevant], axis=0) / trial.data.relevant**0.5
     size = jnp.linalg.norm(feature, axis=0)
     off = label_rest(weights, state.world)
     label_size = jnp.sqrt(label**2 + off)
-    return found | {
+    return {
         "feature_size": size,
         "feature_cosine": mean / jnp.maximum(size, 1e-12),
         "label_size": label_size,
@@ -292,7 +336,9 @@ def label_rest(weights: Weights, world: World) -> Float[Array, " neuron"]:
     return delta**2 * jnp.sum((rest @ weights.hidden[:dim] * labels[:, None]) ** 2, axis=0)
 
 
-def projections(weights: Weights, frame: Frame, prompts: Prompt, norm: float | Array) -> Float[Array, " four"]:
+def projections(
+    weights: Weights, frame: Frame, prompts: Prompt, norm: float | Array
+) -> Float[Array, " four"]:
     """Means over prompts, in the order of `NORMS`, of the first head."""
     context, query = tokens(frame, prompts)
     asked, looked = query @ weights.query[0].T, context @ weights.key[0].T
@@ -315,7 +361,7 @@ def detailed_look(trial: Layer, weights: Weights, state: Learning) -> dict[str, 
     for name, matrix in (("query", weights.query[0]), ("key", weights.key[0])):
         parts[f"{name}_parts"], parts[f"{name}_worst"] = directions(matrix, partner, d.relevant, d.irrelevant)
     folded = network.fold(weights)
-    inside = trial._places(state)[0]
+    inside = trial._inside(state)
     prompts = trial._prompts(inside, trial._test_key(state, 0))
     seen = columns(trial, inside.frame, prompts)
     share = network.attention(folded, *seen)[..., : prompts.shown.shape[1]]
@@ -343,8 +389,8 @@ def partners(tasks: Tasks, trained: Int[Array, ""], patterns: int) -> Array:
 
 
 def directions(matrix: Float[Array, "rows dim"], partner: Array, m1: int, m2: int) -> tuple[Array, Array]:
-    """`a^T W mu_j` for unit vectors: a the pattern itself, a partner, another relevant pattern, an irrelevant one. The means, and
-    the largest absolute values (smallest for the pattern itself)."""
+    """`a^T W mu_j` for unit vectors: a the pattern itself, a partner, another relevant pattern, an irrelevant one. The
+    means, and the largest absolute values (smallest for the pattern itself)."""
     block, rest = matrix[:m1, :m1], matrix[m1 : m1 + m2, :m1]
     own = jnp.eye(m1, dtype=bool)
     other = ~partner & ~own
@@ -354,12 +400,20 @@ def directions(matrix: Float[Array, "rows dim"], partner: Array, m1: int, m2: in
 
     every = jnp.ones_like(rest, bool)
     means = [mean(block, own), mean(block, partner & ~own), mean(block, other), mean(rest, every)]
-    far = [jnp.max(jnp.abs(block) * (partner & ~own)), jnp.max(jnp.abs(block) * other), jnp.max(jnp.abs(rest))]
+    far = [
+        jnp.max(jnp.abs(block) * (partner & ~own)),
+        jnp.max(jnp.abs(block) * other),
+        jnp.max(jnp.abs(rest)),
+    ]
     return jnp.stack(means), jnp.stack([jnp.min(jnp.abs(jnp.diag(block))), *far])
 
 
 def lucky_look(
-    folded: Folded, first: Folded, votes: Float[Array, " neuron"], prompts: Prompt, seen: tuple[Array, Array, Array]
+    folded: Folded,
+    first: Folded,
+    votes: Float[Array, " neuron"],
+    prompts: Prompt,
+    seen: tuple[Array, Array, Array],
 ) -> dict[str, Array]:
     """Lucky neurons (Definition E.4.8, first head's part): the share that is lucky for a prompt at the start, and how often a
     neuron that is lucky for some prompt is not active at the end on a prompt of its label; also for its own prompts only."""
