@@ -62,12 +62,16 @@ def test_given_tasks_that_balance_every_pair_are_taken():
     assert np.all(coverage(Contexts(given=ring).trained, 6) == 1)
 
 
+def _drawn(data, count):
+    tasks, trained = data.table(jax.random.key(0))
+    return tasks, trained, data.draw(jax.random.key(1), tasks, trained, count)
+
+
 @pytest.fixture(scope="module")
 def drawn():
     with double():
         data = Contexts()
-        tasks, trained = data.table(jax.random.key(0))
-        return data, tasks, trained, data.draw(jax.random.key(1), tasks, trained, 1200)
+        return data, *jax.jit(lambda: _drawn(data, 1200))()
 
 
 def test_the_table_holds_every_task_once_those_of_the_training_first(drawn):
@@ -93,7 +97,7 @@ def test_contexts_follow_the_fraction_of_decisive_patterns(drawn):
 
 def test_labels_of_patterns_that_decide_nothing_are_coins(drawn):
     task = drawn[1][0]
-    prompts = jax.vmap(lambda k: prompt(k, task, jnp.asarray(0), 0.2, 0.5, 20, 6, 24, 20))(
+    prompts = jax.jit(jax.vmap(lambda k: prompt(k, task, jnp.asarray(0), 0.2, 0.5, 20, 6, 24, 20)))(
         jax.random.split(jax.random.key(3), 300)
     )
     other = ~np.isin(prompts.relevant, np.asarray(task).ravel())
@@ -105,7 +109,7 @@ def test_labels_of_patterns_that_decide_nothing_are_coins(drawn):
 @pytest.mark.parametrize("selection", ["exact", "opposed"])
 def test_selectors_guarantee_the_share_of_matching_contexts(selection):
     task = jnp.asarray(cyclic_tasks(6)[2])
-    found = jax.vmap(lambda k: prompt(k, task, jnp.asarray(1), 0.6, 0.5, 10, 6, 24, 12, selection))(
+    found = jax.jit(jax.vmap(lambda k: prompt(k, task, jnp.asarray(1), 0.6, 0.5, 10, 6, 24, 12, selection)))(
         jax.random.split(jax.random.key(0), 20)
     )
     same = (found.relevant == found.query[:, None]) & found.shown
@@ -116,8 +120,7 @@ def test_selectors_guarantee_the_share_of_matching_contexts(selection):
 
 def test_several_patterns_may_decide_for_each_label():
     data = Contexts(per_class=2)
-    tasks, trained = data.table(jax.random.key(0))
-    prompts = data.draw(jax.random.key(1), tasks, trained, 240)
+    _, _, prompts = jax.jit(lambda: _drawn(data, 240))()
     assert np.all(coverage(data.trained, 6) == 2)
     same = np.asarray(prompts.relevant == prompts.query[:, None])
     assert np.all(np.asarray(prompts.label)[same] == np.repeat(prompts.target, same.sum(1)))

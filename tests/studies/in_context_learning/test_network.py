@@ -27,8 +27,7 @@ def given():
     """Weights that are not at their start, twelve prompts with one to eight contexts."""
     with double():
         data = Contexts(relevant=4, irrelevant=3, feature_dim=7, label_dim=2, room=8, examples=8)
-        tasks, trained = data.table(jax.random.key(0))
-        prompts = data.draw(jax.random.key(1), tasks, trained, 12)
+        prompts = jax.jit(lambda: data.draw(jax.random.key(1), *data.table(jax.random.key(0)), 12))()
         prompts = prompts._replace(shown=jnp.arange(8)[None] < 1 + jnp.arange(12)[:, None] % 8)
         frame = pattern_frame(data, jnp.float64)
         context, query = tokens(frame, prompts)
@@ -152,15 +151,16 @@ def test_weights_in_the_basis_of_patterns_act_as_those_on_tokens(given):
 @pytest.fixture(scope="module")
 def small():
     with double():
-        return deep.start(jax.random.key(0), 8, 12, 2, 0, jnp.float64)
+        return jax.jit(lambda: deep.start(jax.random.key(0), 8, 12, 2, 0, jnp.float64))()
 
 
 def test_the_deep_model_reads_prompts_of_any_length_alike(given, small):
     context, shown, query = given.seen
-    found = deep.outputs(small, 2, context, shown, query)
-    for n in (0, 3):
+    read = jax.jit(lambda *given: deep.outputs(small, 2, *given))
+    found = read(context, shown, query)
+    for n in (3,):
         count = int(shown[n].sum())
-        alone = deep.outputs(small, 2, context[n : n + 1, :count], shown[n : n + 1, :count], query[n : n + 1])
+        alone = read(context[n : n + 1, :count], shown[n : n + 1, :count], query[n : n + 1])
         np.testing.assert_allclose(found[n], alone[0], atol=1e-10)
 
 

@@ -117,9 +117,9 @@ def first():
         frame = pattern_frame(data, jnp.float64)
         task = jnp.asarray(cyclic_tasks(6)[0])
         keys = jax.random.split(jax.random.key(0), 400)
-        prompts = jax.vmap(lambda k: prompt(k, task, jnp.asarray(0), 0.8, jnp.asarray(0.0), 200, 6, 24, 200))(
-            keys
-        )
+        prompts = jax.jit(
+            jax.vmap(lambda k: prompt(k, task, jnp.asarray(0), 0.8, jnp.asarray(0.0), 200, 6, 24, 200))
+        )(keys)
         context, query = tokens(frame, prompts)
         normal = jax.random.normal(jax.random.key(1), (31, 400))
         weights = network.start(jnp.eye(31), normal, 30, 0.2, 1)

@@ -20,6 +20,7 @@ STUDY = Study(
 }
 """,
     figures={
+        "figE-2": "Error against the number of training tasks",
         "fig6-2": "Attention, projections and neurons along training, in and out of domain",
         "fig6-3": "Out-of-domain error over S_1, and error over the prompt length: one layer and a small GPT-2 style model",
         "fig6-4": "In-context learning against classic learners on the same contexts",
@@ -27,7 +28,6 @@ STUDY = Study(
         "figE-1-length": "Training prompt length needed against alpha",
         "figE-1-steps": "Iterations needed against alpha",
         "beta": "Iterations needed against the pattern norm",
-        "figE-2": "Error against the number of training tasks",
         "variants": "Several heads, several patterns per class, logistic loss, softmax over the query",
         "agreement": "Two ways to the same training",
     },
