@@ -326,7 +326,7 @@ def errors_at(
             found.states != right,
             found.masses[:, 0],
             answer(scores, example) != right[-1],
-            vote_chain(example, ties) != right,
+            vote_chain(example, ties[:-1]) != right,
             vote_label(example, ties[-1]) != right[-1],
         )
 
