@@ -214,5 +214,5 @@ def test_rates_and_labels_that_cannot_be_are_refused():
         put_all(SMALL, {"labels": 40})
     with pytest.raises(BadInput, match="one number for each of 2 groups"):
         put_all(SMALL, {"scaling": (0.5,)})
-    with pytest.raises(BadInput, match="descent.steps stops at 7200; raise it"):
-        put_all(Training(), {"labels": 1900})
+    with pytest.raises(BadInput, match=r"descent\.steps stops at 8000; raise it"):
+        put_all(Training(), {"passes": 20})

@@ -40,7 +40,7 @@ def test_beyond_the_radius_of_tanh_complexity_is_refused():
     assert theory.sample_complexity_norm(theory.TANH, 1.5) > 100
     for measure in (theory.sample_complexity_norm, theory.sample_complexity_by_quadrature):
         with pytest.raises(
-            BadInput, match="C_s of tanh diverges: its series converges below 1.5708 only, and R is 1.6"
+            BadInput, match=r"C_s of tanh diverges: its series converges below 1\.5708 only, and R is 1\.6"
         ):
             measure(theory.TANH, 1.6)
     with pytest.raises(BadInput, match="C_eps of tanh"):

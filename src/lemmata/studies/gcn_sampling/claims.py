@@ -65,7 +65,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("labels-log-width", "The labelled nodes needed grow with the number of neurons no faster than its logarithm", "labels-width",
           "Theorem 5.3.1, (5.18)", "bound", "exponent at most 1/4", (-inf, 0.25),
           "log m grows as m^0.22 from 25 to 400 neurons; a power 1/2 or 1 lies far above", "need_exponent",
-          {"variable": "error", "along": "labels", "over": "width", "coordinate": "width"}, conditions="theorem_conditions"),
+          {"variable": "error", "along": "labels", "over": "width", "coordinate": "width", "arm": 1}, conditions="theorem_conditions"),
     _best("fig5-3a", 1, "training with the document's sampling", "unbalanced", "Figure 5.3 (a)", "error"),
     _best("fig5-3a", 1, "training with the document's sampling", "unbalanced", "Figure 5.3 (a)", "normalised_error"),
     _best("fig5-3b", 1, "training with FastGCN", "unbalanced", "Figure 5.3 (b)", "error"),

@@ -1,7 +1,7 @@
 """Graphs with degree groups, features of their nodes, and labels that depend on neighbours through a column-scaled adjacency.
 
-Everything has the same shape for every draw: stubs are paired, and what is no edge (a loop, a second copy) is sorted to the end.
-Nodes are numbered group by group.
+Everything has the same shape for every draw: stubs are paired, and what is no edge (a loop, a second copy) is sorted to the
+end. Nodes are numbered group by group.
 """
 
 from functools import cached_property
@@ -20,8 +20,8 @@ from lemmata.trial import Key, fixed
 
 
 class Graph(NamedTuple):
-    """`A = D^-1/2 (adjacency + I) D^-1/2` by rows, one after another: `column[start[n] : start[n] + count[n]]` are node n and its
-    neighbours. Slots past the last row have the row N and the weight 0."""
+    """`A = D^-1/2 (adjacency + I) D^-1/2` by rows, one after another: `column[start[n] : start[n] + count[n]]` are node n
+    and its neighbours. Slots past the last row have the row N and the weight 0."""
 
     start: Int[Array, " node"]
     count: Int[Array, " node"]
@@ -42,18 +42,19 @@ class World(NamedTuple):
 class DegreeGroups(eqx.Module):
     """A random graph with `sizes[l]` nodes of degree about `degrees[l]`, normal features, and labels (5.20) or (5.12).
 
-    `target_scaling` is p-hat: labels are made with `A diag(p-hat)`. `target`: `product` is (5.20), `concept` the class (5.12) with
-    phi(z) = z + z^2/2 and Phi(z) = 1 + z/2. `label_scale`: `unit` divides all labels by the root of their second moment.
+    `target_scaling` is p-hat: labels are made with `A diag(p-hat)`. `target`: `product` is (5.20), `concept` the class
+    (5.12) with phi(z) = z + z^2/2 and Phi(z) = 1 + z/2. `unit_labels` divides all labels by the root of their second
+    moment.
     """
 
     target_scaling: tuple[float, ...] = (0.7, 0.3)
+    unit_labels: bool = False
     degrees: tuple[int, ...] = fixed(default=(10, 1))
     sizes: tuple[int, ...] = fixed(default=(100, 1900))
     features: int = fixed(default=10)
     target_width: int = fixed(default=10)
     outputs: int = fixed(default=2)
     target: Literal["product", "concept"] = fixed(default="product")
-    label_scale: Literal["raw", "unit"] = fixed(default="raw")
     unit_features: bool = fixed(default=False)
 
     def __check_init__(self):
@@ -111,11 +112,12 @@ class DegreeGroups(eqx.Module):
         scale = jnp.asarray(self.target_scaling, features.dtype)[self.group_of]
         make = product_labels if self.target == "product" else concept_labels
         labels = make(key, graph, features, scale, self.target_width, self.outputs)
-        return labels / jnp.sqrt(jnp.mean(labels**2)) if self.label_scale == "unit" else labels
+        return jnp.where(self.unit_labels, labels / jnp.sqrt(jnp.mean(labels**2)), labels)
 
 
 def no_such_graph(degrees: tuple[int, ...], sizes: tuple[int, ...]) -> str:
-    """Why no simple graph has these degrees (Erdos and Gallai), or nothing. An odd sum of degrees is let pass: one stub is left.
+    """Why no simple graph has these degrees (Erdos and Gallai), or nothing. An odd sum of degrees is let pass: one stub is
+    left.
 
     It is enough to look after the last node of each degree.
 

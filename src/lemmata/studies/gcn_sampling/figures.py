@@ -12,10 +12,10 @@ from lemmata.study import Figure, Scale, by_scale
 from lemmata.sweep import Axis, Sweep, axis
 from lemmata.trial import put_all
 
-PROFILES = ((5, 1), (10, 1), (20, 1), (50, 1))
 DATASETS = {1: (0.9, 0.1), 2: (0.7, 0.3), 3: (0.5, 0.5)}
 """p-hat of the three datasets of Figures 5.3 and 5.4; that of the second is not given."""
 
+MODES = ("practical", "full")
 SAMPLERS = (
     "effective",
     "groups",
@@ -35,20 +35,26 @@ def template() -> Training:
 
 
 def _sized(scale: Scale, **changes: Any) -> Training:
-    """The document's setting; quick ones have 100 neurons, smoke ones a graph of 100 nodes."""
-    trial = put_all(template(), by_scale(scale, {"width": 16}, {"width": 100}, {}))
-    if scale == "smoke":
-        sizes = {"graph.sizes": (10, 90), "graph.features": 4, "graph.target_width": 4, "descent.steps": 400}
-        trial = put_all(trial, {**sizes, "labels": 60, "descent.logs": 3})
-    return put_all(trial, {"descent.steps": by_scale(scale, 400, 4000, 7600), **changes})
+    """The document's setting; quick ones have 100 neurons and 300 labelled nodes, smoke ones a graph of 100 nodes."""
+    smoke = {
+        "width": 16, "labels": 60, "descent.steps": 400, "descent.logs": 3, "graph.sizes": (10, 90), "graph.degrees": (4, 1),
+        "graph.features": 4, "graph.target_width": 4,
+    }  # fmt: skip
+    quick = {"width": 100, "labels": 300, "descent.steps": 4000}
+    return put_all(template(), {**by_scale(scale, smoke, quick, {}), **changes})
 
 
 def _seeds(scale: Scale, quick: int = 5, paper: int = 10) -> tuple[int, ...]:
     return tuple(range(by_scale(scale, 2, quick, paper)))
 
 
-def _labels(scale: Scale) -> tuple[int, ...]:
-    return by_scale(scale, (20, 60), (100, 300, 900), (200, 400, 600, 800, 1000, 1200, 1400, 1600, 1800))
+def _labels(scale: Scale) -> Axis:
+    paper = (200, 400, 600, 800, 1000, 1200, 1400, 1600, 1800)
+    return axis("labels", by_scale(scale, (20, 60), (100, 300, 900), paper))
+
+
+def _widths(scale: Scale) -> Axis:
+    return axis("width", by_scale(scale, (16,), (25, 100, 400), (50, 100, 200, 500, 1000)))
 
 
 def _profile(trial: Training, high: int) -> Training:
@@ -57,7 +63,7 @@ def _profile(trial: Training, high: int) -> Training:
 
 
 def _profiles(scale: Scale) -> Axis:
-    return Axis("high_degree", by_scale(scale, (3, 6), (5, 10, 20), (5, 10, 20, 50)), _profile)
+    return Axis("high_degree", by_scale(scale, (4,), (5, 10, 20), (5, 10, 20, 50)), _profile)
 
 
 def normed(results: xr.Dataset) -> xr.Dataset:
@@ -68,19 +74,16 @@ def normed(results: xr.Dataset) -> xr.Dataset:
 
 
 def _fig_1(scale: Scale) -> Sweep:
-    return Sweep(_sized(scale), (_profiles(scale), axis("labels", _labels(scale))), _seeds(scale))
+    return Sweep(_sized(scale), (_profiles(scale), _labels(scale)), _seeds(scale))
 
 
 def _fig_2(scale: Scale) -> Sweep:
-    widths = by_scale(scale, (8, 16), (25, 100, 400), (50, 100, 200, 500, 1000))
-    trial = _sized(scale, labels=by_scale(scale, 60, 300, 1500))
-    return Sweep(trial, (_profiles(scale), axis("width", widths)), _seeds(scale))
+    return Sweep(_sized(scale), (_profiles(scale), _widths(scale)), _seeds(scale))
 
 
 def _labels_width(scale: Scale) -> Sweep:
-    widths = by_scale(scale, (8, 16), (25, 100, 400), (50, 100, 200, 500, 1000))
-    trial = put_all(_sized(scale), {"graph.degrees": by_scale(scale, (3, 1), (5, 1), (10, 1))})
-    return Sweep(trial, (axis("width", widths), axis("labels", _labels(scale))), _seeds(scale))
+    trial = _profile(_sized(scale), by_scale(scale, 4, 5, 10))
+    return Sweep(trial, (_widths(scale), _labels(scale)), _seeds(scale))
 
 
 def _dataset(trial: Training, number: int) -> Training:
@@ -91,15 +94,11 @@ def _datasets(sampler: str, balanced: bool):
     """Figures 5.3 and 5.4: p* = (0.9, 0.1), three datasets by p-hat; `balanced` has groups of equal size."""
 
     def sweep(scale: Scale) -> Sweep:
-        sizes = (
-            by_scale(scale, (50, 50), (1000, 1000), (1000, 1000))
-            if balanced
-            else by_scale(scale, (10, 90), (100, 1900), (100, 1900))
-        )
-        degrees = by_scale(scale, (4, 1), (10, 1), (10, 1))
         trial = _sized(scale, sampler=sampler, scaling=(0.9, 0.1))
-        trial = put_all(trial, {"graph.sizes": sizes, "graph.degrees": degrees})
-        labels = by_scale(scale, (60,), (300,), (300, 600, 900, 1200, 1500))
+        if balanced:
+            half = trial.graph.nodes // 2
+            trial = put_all(trial, {"graph.sizes": (half, half)})
+        labels = by_scale(scale, (60,), (200,) if balanced else (300,), (300, 600, 900, 1200, 1500))
         return Sweep(trial, (Axis("dataset", (1, 2, 3), _dataset), axis("labels", labels)), _seeds(scale))
 
     return sweep
@@ -111,12 +110,9 @@ def _at_rate(trial: Twins | Training, rate: float) -> Twins | Training:
 
 
 def _twin(scale: Scale) -> Sweep:
-    rates = by_scale(
-        scale, (0.5, 0.9), (0.3, 0.5, 0.7, 0.9, 0.97), (0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
-    )
-    trial = Twins(_sized(scale, labels=by_scale(scale, 60, 300, 1500)))
-    trial = put_all(trial, {"training.graph.degrees": by_scale(scale, (4, 1), (10, 1), (10, 1))})
-    return Sweep(trial, (Axis("rate", rates, _at_rate),), _seeds(scale))
+    paper = (0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+    rates = by_scale(scale, (0.5, 0.9), (0.3, 0.5, 0.7, 0.9, 0.97), paper)
+    return Sweep(Twins(_sized(scale)), (Axis("rate", rates, _at_rate),), _seeds(scale))
 
 
 def _undersampled(trial: Twins, group: str) -> Twins:
@@ -125,57 +121,30 @@ def _undersampled(trial: Twins, group: str) -> Twins:
 
 def _rates(scale: Scale) -> Sweep:
     """The special case under (5.10): p* = 1 and groups of equal size; half of one group is sampled, all of the other."""
-    sizes = by_scale(scale, (50, 50), (400, 400), (1000, 1000))
-    changes = {
-        "graph.sizes": sizes,
-        "graph.degrees": by_scale(scale, (4, 1), (8, 1), (10, 1)),
-        "labels": by_scale(scale, 60, 200, 1500),
-    }
-    trial = Twins(_sized(scale, scaling=(1.0, 1.0), **{"graph.target_scaling": (1.0, 1.0)}, **changes))
+    half = _sized(scale).graph.nodes // by_scale(scale, 2, 4, 2)
+    changes = {"graph.sizes": (half, half), "graph.target_scaling": (1.0, 1.0), "scaling": (1.0, 1.0)}
+    trial = Twins(_sized(scale, **changes, labels=by_scale(scale, 60, 200, 1500)))
     return Sweep(trial, (Axis("undersampled", ("high", "low"), _undersampled),), _seeds(scale))
 
 
 def _realisable(scale: Scale) -> Sweep:
     """Labels of the concept class (5.12) made with A*: OPT is 0."""
     rates = by_scale(scale, (0.5, 1.0), (0.5, 0.87, 0.97, 1.0), (0.3, 0.5, 0.7, 0.87, 0.95, 0.98, 1.0))
-    concept = {
-        "graph.target": "concept",
-        "graph.label_scale": "unit",
-        "graph.target_width": 2,
-        "dropout": 0.0,
-    }
-    trial = _sized(
-        scale, **concept, labels=by_scale(scale, 60, 800, 1500), budget=by_scale(scale, 300, 4000, 60_000)
-    )
     steps = by_scale(scale, 400, 4000, 60_000)
-    trial = put_all(
-        trial,
-        {
-            "descent.steps": steps,
-            "descent.learning_rate": 5e-3,
-            "graph.degrees": by_scale(scale, (4, 1), (5, 1), (5, 1)),
-        },
-    )
-    return Sweep(trial, (Axis("rate", rates, _at_rate),), _seeds(scale))
+    labels_of = {"graph.target": "concept", "graph.unit_labels": True, "graph.target_width": 2}
+    trained = {"descent.steps": steps, "budget": steps, "descent.learning_rate": 5e-3, "dropout": 0.0}
+    trial = _sized(scale, **labels_of, **trained, labels=by_scale(scale, 60, 800, 1500))
+    return Sweep(_profile(trial, by_scale(scale, 4, 5, 5)), (Axis("rate", rates, _at_rate),), _seeds(scale))
 
 
 def _samplers(scale: Scale) -> Sweep:
-    trial = _sized(
-        scale,
-        labels=by_scale(scale, 60, 300, 1500),
-        **{"graph.degrees": by_scale(scale, (4, 1), (5, 1), (10, 1))},
-    )
-    chosen = by_scale(scale, ("groups", "fastgcn"), SAMPLERS, SAMPLERS)
-    return Sweep(trial, (axis("sampler", chosen),), _seeds(scale))
+    trial = _profile(_sized(scale), by_scale(scale, 4, 5, 10))
+    return Sweep(trial, (axis("sampler", by_scale(scale, ("groups",), SAMPLERS, SAMPLERS)),), _seeds(scale))
 
 
 def _algorithm(scale: Scale) -> Sweep:
-    trial = _sized(
-        scale,
-        labels=by_scale(scale, 60, 300, 1500),
-        **{"graph.degrees": by_scale(scale, (4, 1), (5, 1), (10, 1))},
-    )
-    return Sweep(trial, (axis("mode", ("practical", "full")),), _seeds(scale))
+    trial = _profile(_sized(scale), by_scale(scale, 4, 5, 10))
+    return Sweep(trial, (axis("mode", by_scale(scale, ("full",), MODES, MODES)),), _seeds(scale))
 
 
 def _sampled(scale: Scale) -> Sweep:
@@ -191,6 +160,7 @@ def _near_start(scale: Scale) -> Sweep:
 
 
 def moved(results: xr.Dataset) -> xr.Dataset:
+    """The sizes of the moves, as a coordinate."""
     one = trials(results)[0]
     assert isinstance(one, NearStart)
     return results.assign_coords(move=list(one.moves)) if "move" in results.dims else results
@@ -199,20 +169,18 @@ def moved(results: xr.Dataset) -> xr.Dataset:
 def _agreement(scale: Scale) -> Sweep:
     graph = DegreeGroups(degrees=(6, 2), sizes=(10, 50), features=4, target_width=4)
     steps = by_scale(scale, 20, 60, 200)
-    trial = Training(
-        graph=graph, width=12, labels=40, dropout=0.0, precision="float64", budget=steps, rates=(0.6, 0.8)
-    )
-    trial = put_all(trial, {"descent.steps": steps, "descent.learning_rate": 0.01})
+    trial = Training(graph=graph, labels=40, dropout=0.0, precision="float64", budget=steps, rates=(0.6, 0.8))
+    trial = put_all(trial, {"width": 12, "descent.steps": steps, "descent.learning_rate": 0.01})
     return Sweep(trial, (axis("engine", ("field", "whole")),), _seeds(scale, 3, 5))
 
 
 _STEPS = {"printed: 4 steps a label": {}, "the same steps for all": {"budget": 1200}}
-_SCALE = {"labels as drawn": {}, "labels of unit second moment": {"graph.label_scale": "unit"}}
+_SCALE = {"labels as drawn": {}, "labels of unit second moment": {"graph.unit_labels": True}}
 _BALANCED = {
     "p* = (0.5, 0.5), as explained": {"scaling": (0.5, 0.5)},
     "p* = (0.9, 0.1), all other settings kept": {},
-    "p* = (0.5, 0.5), labels of unit second moment": {"scaling": (0.5, 0.5), "graph.label_scale": "unit"},
-    "p* = (0.9, 0.1), labels of unit second moment": {"graph.label_scale": "unit"},
+    "p* = (0.5, 0.5), labels of unit second moment": {"scaling": (0.5, 0.5), "graph.unit_labels": True},
+    "p* = (0.9, 0.1), labels of unit second moment": {"graph.unit_labels": True},
 }
 _SET = "Stub matching; batches with replacement, dropout on both hidden layers, half the squared error; prediction with "
 

@@ -1,4 +1,5 @@
-"""What results say: how errors fall, how many labels or neurons are needed, which dataset is best, how far twins drift apart."""
+"""What results say: how errors fall, how many labels or neurons are needed, which dataset is best, how far twins drift
+apart."""
 
 import numpy as np
 import xarray as xr
@@ -13,29 +14,44 @@ from lemmata.studies.gcn_sampling import theory
 
 
 def fall(results: xr.Dataset, over: str) -> Estimate:
-    """The logarithm of the error at the largest value of an axis over that at the smallest, in the degree profile where it falls least."""
+    """The logarithm of the error at the largest value of an axis over that at the smallest, in the degree profile where it
+    falls least."""
     error = xr.ufuncs.log(results["error"])
     return largest(arms(error.isel({over: -1}, drop=True) - error.isel({over: 0}, drop=True), "high_degree"))
 
 
-def needed(results: xr.Dataset, variable: str, along: str, over: str) -> tuple[xr.DataArray, xr.DataArray]:
-    """How much of `along` (labels, neurons) each seed needs for the error that it has in the first arm of `over` at the middle of the
-    grid, arm by arm; and which are only bounds. Targets differ from seed to seed, so that no error suits all."""
+def needed(
+    results: xr.Dataset, variable: str, along: str, over: str, arm: int = 0
+) -> tuple[xr.DataArray, xr.DataArray]:
+    """How much of `along` (labels, neurons) each seed needs, arm by arm of `over`, for an error of its own, since targets
+    differ from seed to seed: that of one arm. In the first arm it is taken low in the grid (between the first two values),
+    so that needs may grow; in others in the middle. Also says which needs are only bounds."""
     values = results[variable]
-    needs(values.sizes.get(along, 0) > 2, f"a need is read off at least three values of '{along}'.")
-    level = values.isel({over: 0, along: values.sizes[along] // 2}, drop=True)
-    level = level.drop_vars([n for n in level.coords if n not in level.dims])
-    return crossings(values / level, 1.0, along)
+    needs(
+        values.sizes.get(along, 0) > 2 and values.sizes.get(over, 0) > 1,
+        f"a need is read off at least three values of '{along}' and two of '{over}'.",
+    )
+    own = xr.ufuncs.log(values.isel({over: arm}, drop=True))
+    level = (
+        own.isel({along: [0, 1]}).mean(along)
+        if arm == 0
+        else own.isel({along: values.sizes[along] // 2}, drop=True)
+    )
+    level = level.drop_vars([name for name in level.coords if name not in level.dims])
+    return crossings(values / xr.ufuncs.exp(level), 1.0, along)
 
 
-def need_exponent(results: xr.Dataset, variable: str, along: str, over: str, coordinate: str) -> Estimate:
+def need_exponent(
+    results: xr.Dataset, variable: str, along: str, over: str, coordinate: str, arm: int = 0
+) -> Estimate:
     """The exponent of the need in a coordinate along `over`, seeds sharing their targets across the grid."""
-    where, side = needed(results, variable, along, over)
+    where, side = needed(results, variable, along, over, arm)
     return power_law(where, coordinate, side, paired=True).exponent
 
 
 def best(results: xr.Dataset, dataset: int, variable: str) -> Estimate:
-    """By how much the error on the nearest other dataset exceeds that on the claimed best one, in parts of the latter, at most labels."""
+    """By how much the error on the nearest other dataset exceeds that on the claimed best one, in parts of the latter, at
+    most labels."""
     values = results[variable].isel(labels=-1, drop=True)
     own = values.sel(dataset=dataset, drop=True)
     others = [
@@ -61,7 +77,8 @@ def gap_of_errors(results: xr.Dataset, rate: float) -> Estimate:
 
 
 def high_over_low(results: xr.Dataset) -> Estimate:
-    """The logarithm of the distance of the twins when the high-degree group is undersampled, over that of the low-degree group."""
+    """The logarithm of the distance of the twins when the high-degree group is undersampled, over that of the low-degree
+    group."""
     gap = xr.ufuncs.log(results["weight_gap"])
     return difference(gap.sel(undersampled="high"), gap.sel(undersampled="low"))
 
@@ -85,7 +102,8 @@ def smoothing_slope(results: xr.Dataset) -> Estimate:
 
 
 def residual_share(results: xr.Dataset) -> xr.DataArray:
-    """What the bilinear surrogate misses, over the bound of Lemma D.2.9 (constant 1, no logarithms), at the norm of each graph."""
+    """What the bilinear surrogate misses, over the bound of Lemma D.2.9 (constant 1, no logarithms), at the norm of each
+    graph."""
     size = over_cells(results, _coupling)
     return results["residual"] / (size * results["norm"] ** 3)
 

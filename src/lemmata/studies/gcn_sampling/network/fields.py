@@ -1,7 +1,8 @@
 """The network where a batch looks: its receptive field, in fixed shapes, so that a step costs what the field costs.
 
-The field of a batch is found from the top: the batch, the nodes that its rows of A name, the nodes that theirs name. Shapes must be
-known beforehand, so that there are a few rooms, and `jax.lax.switch` takes the smallest that holds the field; the largest holds all.
+The field of a batch is found from the top: the batch, the nodes that its rows of A name, the nodes that theirs name. Shapes
+must be known beforehand, so that there are a few rooms, and `jax.lax.switch` takes the smallest that holds the field; the
+largest holds all.
 """
 
 from collections.abc import Callable
@@ -26,8 +27,8 @@ class Room(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """One aggregation: for every upper node (`owner`, by name) the columns of its row (by name), their weights, and their places
-    among the lower nodes. Empty slots have the weight 0 and a place past the end."""
+    """One aggregation: for every upper node (`owner`, by name) the columns of its row (by name), their weights, and their
+    places among the lower nodes. Empty slots have the weight 0 and a place past the end."""
 
     owner: Int[Array, " upper"]
     column: Int[Array, "upper slot"]
@@ -36,8 +37,8 @@ class Layer(NamedTuple):
 
 
 class Field(NamedTuple):
-    """What a batch sees, from the top (`third`: rows are the batch) to the bottom (`first`: columns are features), and the nodes
-    between; names past the last one are N."""
+    """What a batch sees, from the top (`third`: rows are the batch) to the bottom (`first`: columns are features), and the
+    nodes between; names past the last one are N."""
 
     third: Layer
     middle: Int[Array, " middle"]

@@ -19,8 +19,8 @@ TERMS = 400
 
 @dataclass(frozen=True)
 class Smooth:
-    """A function by its power series: `coefficients[i]`, the function of the absolute coefficients with its first two derivatives
-    (`absolute(z)` gives the three), and the radius within which the series converges."""
+    """A function by its power series: `coefficients[i]`, the function of the absolute coefficients with its first two
+    derivatives (`absolute(z)` gives the three), and the radius within which the series converges."""
 
     name: str
     coefficients: Callable[[int], float]
@@ -36,7 +36,8 @@ class Smooth:
 
 
 def _tanh(i: int) -> float:
-    """For i = 2n - 1: `(-1)^(n-1) 2 (2/pi)^2n (1 - 2^-2n) zeta(2n)`, which is `4^n (4^n - 1) B_2n / (2n)!` without large numbers."""
+    """For i = 2n - 1: `(-1)^(n-1) 2 (2/pi)^2n (1 - 2^-2n) zeta(2n)`, which is `4^n (4^n - 1) B_2n / (2n)!` without large
+    numbers."""
     if i % 2 == 0:
         return 0.0
     power = i + 1
@@ -108,8 +109,8 @@ def sample_complexity_by_quadrature(function: Smooth, size: float, constant: flo
 
 
 def model_complexity(function: Smooth, size: float, accuracy: float, constant: float = 1.0) -> float:
-    """`C_eps(phi, R) = sum_i ((C* R)^i + (sqrt(log(1/eps)) C* R / sqrt(i))^i) |c_i|` (5.2); the second part of the term i = 0 is
-    taken as |c_0|. The first sum is the series of absolute values itself."""
+    """`C_eps(phi, R) = sum_i ((C* R)^i + (sqrt(log(1/eps)) C* R / sqrt(i))^i) |c_i|` (5.2); the second part of the term i =
+    0 is taken as |c_0|. The first sum is the series of absolute values itself."""
     _inside(function, constant * size, "C_eps")
     require(0 < accuracy < 1, f"the accuracy eps lies between 0 and 1, not {accuracy}.")
     i = np.arange(1, len(function.sizes))

@@ -22,8 +22,8 @@ def window(degree: int, radius: float) -> tuple[float, float]:
 
 @cache
 def hermite_gain(degree: int, radius: float) -> float:
-    """`p'_i = t^-i E[He_{i-1}(-b/t) pdf(b/t) 1{q_i(b)}]`, b standard normal (Lemma D.2.2 in closed form); Gauss-Legendre over the
-    window, which is exact to rounding for so short a one."""
+    """`p'_i = t^-i E[He_{i-1}(-b/t) pdf(b/t) 1{q_i(b)}]`, b standard normal (Lemma D.2.2 in closed form); Gauss-Legendre
+    over the window, which is exact to rounding for so short a one."""
     low, high = window(degree, radius)
     nodes, shares = np.polynomial.legendre.leggauss(40)
     b = (high - low) / 2 * nodes + (high + low) / 2
@@ -47,8 +47,8 @@ def clip_at(degree: int, radius: float, accuracy: float) -> float:
 def indicator_feature(
     function: Smooth, alpha: np.ndarray, bias: np.ndarray, radius: float, degree: int, accuracy: float = 1e-3
 ) -> np.ndarray:
-    """`h(alpha, b) = 2 c_0 + sum_i (c_i / p'_i) He_i(clipped alpha) 1{q_i(b)}` up to a degree (mended: the print has c_0, but the
-    indicator is 1 half of the time)."""
+    """`h(alpha, b) = 2 c_0 + sum_i (c_i / p'_i) He_i(clipped alpha) 1{q_i(b)}` up to a degree (mended: the print has c_0,
+    but the indicator is 1 half of the time)."""
     total = np.full(np.broadcast(alpha, bias).shape, 2 * function.coefficients(0))
     for i in range(1, degree + 1):
         size = function.coefficients(i)
@@ -61,8 +61,9 @@ def indicator_feature(
 
 
 def feature_mean(degree: int, x: float, radius: float) -> float:
-    """`E[He_i(alpha_1) 1{alpha >= -b/t} 1{q_i(b)}] / p'_i` by quadrature, `alpha_1 = alpha x/t + beta sqrt(1 - x^2/t^2)`: x^i by
-    Lemma D.2.2. The mean over beta is `(x/t)^i He_i(alpha)` for the Hermite polynomials; it is taken here by Gauss-Hermite."""
+    """`E[He_i(alpha_1) 1{alpha >= -b/t} 1{q_i(b)}] / p'_i` by quadrature, `alpha_1 = alpha x/t + beta sqrt(1 - x^2/t^2)`:
+    x^i by Lemma D.2.2. The mean over beta is `(x/t)^i He_i(alpha)` for the Hermite polynomials; it is taken here by
+    Gauss-Hermite."""
     low, high = window(degree, radius)
     nodes, shares = np.polynomial.legendre.leggauss(30)
     b = (high - low) / 2 * nodes + (high + low) / 2
@@ -94,8 +95,8 @@ def clipped_tail(degree: int, most: float) -> float:
 
 
 def feature_moment(function: Smooth, radius: float, degree: int) -> float:
-    """`E h^2` of the truncated series without clipping, exactly: different Hermite polynomials are orthogonal and E He_i^2 = i!. At most
-    `C_s(phi, t)^2 (t^2 + 1)` (Lemma D.2.1, its constant C* left open)."""
+    """`E h^2` of the truncated series without clipping, exactly: different Hermite polynomials are orthogonal and E He_i^2 =
+    i!. At most `C_s(phi, t)^2 (t^2 + 1)` (Lemma D.2.1, its constant C* left open)."""
     total = 4 * function.coefficients(0) ** 2
     for i in range(1, degree + 1):
         low, high = window(i, radius)

@@ -129,8 +129,8 @@ def row_deviation(
 
 
 def loop_deviation(matrix: sparse.csr_array, scaling: Numbers, group_of: np.ndarray) -> float:
-    """The largest `p*_n A_nn`: what one lost self-loop costs a row, whatever the rate. `|A^s - A*|_inf` stays above it while any
-    such node is left out, so that it does not fall to zero with 1 - S/N (against Lemma D.1.2)."""
+    """The largest `p*_n A_nn`: what one lost self-loop costs a row, whatever the rate. `|A^s - A*|_inf` stays above it while
+    any such node is left out, so that it does not fall to zero with 1 - S/N (against Lemma D.1.2)."""
     return float(np.max(np.asarray(scaling, float)[group_of] * matrix.diagonal()))
 
 
@@ -141,8 +141,8 @@ def symmetric_mean(
     samples: Sequence[int],
     sizes: Sequence[int],
 ) -> sparse.csr_array:
-    """`E A^s` of the symmetric sampler as printed, exactly: A* on the diagonal, elsewhere A* times the chance that both ends are drawn
-    over sqrt(S_u S_k / (N_u N_k)): it is biased."""
+    """`E A^s` of the symmetric sampler as printed, exactly: A* on the diagonal, elsewhere A* times the chance that both ends
+    are drawn over sqrt(S_u S_k / (N_u N_k)): it is biased."""
     rate = rates_of(samples, sizes)
     s, n = np.asarray(samples, float), np.asarray(sizes, float)
     pair = np.outer(rate, rate)

@@ -26,12 +26,13 @@ def _generator(key: Key) -> np.random.Generator:
 
 
 class Draws(Computed):
-    """Many draws of A^s at one rate: how far its rows lie from those of A*, on average and at worst; one draw is kept to be seen."""
+    """Many draws of A^s at one rate: how far its rows lie from those of A*, on average and at worst; one draw is kept to be
+    seen."""
 
     name: ClassVar[str] = "gcn-sampling/draws"
-    dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        name: ("row", "column") for name in ("adjacency", "effective", "sampled")
-    }
+    dims: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(
+        ("adjacency", "effective", "sampled"), ("row", "column")
+    )
 
     graph: DegreeGroups = DegreeGroups(degrees=(12, 2), sizes=(24, 96))
     scaling: tuple[float, ...] = (0.7, 0.3)

@@ -1,10 +1,11 @@
 """How the graph is sampled in a step: what each sampler multiplies the slots of a field with.
 
-`groups` is the document's sampler (5.6): S_l of the N_l nodes of each group, uniformly without replacement, columns of the others 0
-and theirs scaled by p*_l N_l / S_l; `independent` draws it anew for each layer; `symmetric` scales rows and columns by roots (D.1.1),
-`unbiased` is that with every entry divided by its own chance; `effective` is A* itself and `none` A. FastGCN draws nodes with chances
-that go as the squared norms of their columns, LADIES as those of the columns within the rows that are looked at, GraphSAGE keeps
-some of each node's own neighbours; they scale by the inverse of the chance, so that the mean is A.
+`groups` is the document's sampler (5.6): S_l of the N_l nodes of each group, uniformly without replacement, columns of the
+others 0 and theirs scaled by p*_l N_l / S_l; `independent` draws it anew for each layer; `symmetric` scales rows and columns
+by roots (D.1.1), `unbiased` is that with every entry divided by its own chance; `effective` is A* itself and `none` A.
+FastGCN draws nodes with chances that go as the squared norms of their columns, LADIES as those of the columns within the
+rows that are looked at, GraphSAGE keeps some of each node's own neighbours; they scale by the inverse of the chance, so that
+the mean is A.
 """
 
 from typing import Literal, NamedTuple

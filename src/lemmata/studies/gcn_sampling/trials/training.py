@@ -1,5 +1,5 @@
-"""One training of the graph convolution with a sampled graph at every step: the practical setting of the experiments (section 5.4)
-and Algorithm 2 in full."""
+"""One training of the graph convolution with a sampled graph at every step: the practical setting of the experiments
+(section 5.4) and Algorithm 2 in full."""
 
 from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple
@@ -61,8 +61,8 @@ class Algorithm(eqx.Module):
 
 
 class State(NamedTuple):
-    """Weights on their way and at the start, the memory of the optimiser, the world, the loss of the last batch, and how many nodes the
-    fields of the batches had."""
+    """Weights on their way and at the start, the memory of the optimiser, the world, the loss of the last batch, and how
+    many nodes the fields of the batches had."""
 
     weights: Weights
     begun: Weights
@@ -75,19 +75,19 @@ class State(NamedTuple):
 
 
 class Training(Trained):
-    """SGD on half the squared error of `labels` labelled nodes, `passes` steps for each of them (or `budget` steps), batches drawn with
-    replacement, the graph sampled anew in every step.
+    """SGD on half the squared error of `labels` labelled nodes, `passes` steps for each of them (or `budget` steps), batches
+    drawn with replacement, the graph sampled anew in every step.
 
-    `scaling` is p*, `rates` S_l/N_l. `parametrisation`: `document` trains W and V, with frozen readout and biases; `conventional`
-    trains the readout too and has no biases. `engine`: `field` computes where the batch looks, `whole` everywhere (for comparison).
-    Dropout (both hidden layers, entry by entry, survivors scaled up, none in the test) stands for Sigma in the practical
-    setting; `full` is Algorithm 2.
+    `scaling` is p*, `rates` S_l/N_l. `parametrisation`: `document` trains W and V, with frozen readout and biases;
+    `conventional` trains the readout too and has no biases. `engine`: `field` computes where the batch looks, `whole`
+    everywhere (for comparison). Dropout (both hidden layers, entry by entry, survivors scaled up, none in the test) stands
+    for Sigma in the practical setting; `full` is Algorithm 2.
     """
 
     name: ClassVar[str] = "gcn-sampling/training"
     paired: ClassVar[tuple[str, ...]] = (
-        "graph", "sampler", "scaling", "rates", "engine", "precision", "mode", "algorithm", "dropout", "labels", "width", "passes",
-        "budget", "descent",
+        "graph", "sampler", "scaling", "rates", "engine", "precision", "mode", "algorithm", "dropout", "labels", "width",
+        "passes", "budget", "descent",
     )  # fmt: skip
     lockstep: ClassVar[bool] = False
 
@@ -110,7 +110,7 @@ class Training(Trained):
         batches="with-replacement",
         batch=5,
         stop="cap",
-        steps=7200,
+        steps=8000,
         logs=7,
         spacing="even",
     )
@@ -274,7 +274,8 @@ class Training(Trained):
         return total.astype(self.dtype)
 
     def output(self, state: State) -> Weights:
-        """What is predicted with: the weights; in Algorithm 2 the best of several draws, by the loss on the labelled nodes with A*."""
+        """What is predicted with: the weights; in Algorithm 2 the best of several draws, by the loss on the labelled nodes
+        with A*."""
         if self.mode == "practical":
             return state.weights
         last = self.decay(jnp.maximum(state.step - 1, 0))

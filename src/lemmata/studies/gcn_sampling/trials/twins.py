@@ -1,5 +1,5 @@
-"""Two trainings from one start on the same batches: one with a sampled graph, one with A*. The most direct test of the claim that
-sampling amounts to training with A*."""
+"""Two trainings from one start on the same batches: one with a sampled graph, one with A*. The most direct test of the claim
+that sampling amounts to training with A*."""
 
 from typing import ClassVar, NamedTuple
 
@@ -66,8 +66,8 @@ class Twins(Descending):
         }
 
     def gaps(self, state: Pair) -> Record:
-        """How far apart the twins are: V over the way that V has gone, the largest drift of a column of W and of V (Lemma D.2.14), and
-        outputs over the labels (root mean squares)."""
+        """How far apart the twins are: V over the way that V has gone, the largest drift of a column of W and of V (Lemma
+        D.2.14), and outputs over the labels (root mean squares)."""
         one, other = state.sampled.weights, state.effective.weights
         gone = jnp.linalg.norm(other.w2 - state.effective.begun.w2)
         world = state.effective.world
