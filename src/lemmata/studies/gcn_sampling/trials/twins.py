@@ -3,11 +3,12 @@ that sampling amounts to training with A*."""
 
 from typing import ClassVar, NamedTuple
 
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from lemmata.studies.gcn_sampling.trials.training import State, Training
-from lemmata.trial import Descending, Key, Precision, Record, put
+from lemmata.trial import Descending, Key, Precision, Record
 
 
 class Pair(NamedTuple):
@@ -16,7 +17,7 @@ class Pair(NamedTuple):
 
 
 class Twins(Descending):
-    """`training` and its twin with the sampler `effective`: same graph, labels, start, batches and dropout."""
+    """`training` and its twin with A*: same graph, labels, start, batches and dropout."""
 
     name: ClassVar[str] = "gcn-sampling/twins"
     paired: ClassVar[tuple[str, ...]] = tuple(f"training.{field}" for field in Training.paired)
@@ -38,7 +39,9 @@ class Twins(Descending):
 
     @property
     def twin(self) -> Training:
-        return put(self.training, "sampler", "effective")
+        """The same sampler at the rate 1, which is A*."""
+        every = tuple(jnp.ones_like(rate) for rate in self.training.rates)
+        return eqx.tree_at(lambda trial: trial.rates, self.training, every)
 
     def start(self, key: Key) -> Pair:
         return Pair(self.training.start(key), self.twin.start(key))
