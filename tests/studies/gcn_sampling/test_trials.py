@@ -109,7 +109,7 @@ def test_algorithm_2_is_its_own_objective(begun):
 
 
 def test_twins_at_full_rate_are_one_and_apart_below_it():
-    twins = Twins(put_all(SMALL, {"budget": 10, "rates": (1.0, 1.0)}))
+    twins = Twins(training=put_all(SMALL, {"budget": 10, "rates": (1.0, 1.0)}), precision="float64")
     same = train(twins, seed=3)
     assert same["weight_gap"] == pytest.approx(0, abs=1e-12)
     assert same["error_gap"] == pytest.approx(0, abs=1e-12)

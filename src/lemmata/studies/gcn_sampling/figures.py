@@ -62,8 +62,8 @@ def _profile(trial: Training, high: int) -> Training:
     return put_all(trial, {"graph.degrees": (high, 1)})
 
 
-def _profiles(scale: Scale) -> Axis:
-    return Axis("high_degree", by_scale(scale, (4,), (5, 10, 20), (5, 10, 20, 50)), _profile)
+def _profiles(scale: Scale, quick: tuple[int, ...] = (5, 10, 20)) -> Axis:
+    return Axis("high_degree", by_scale(scale, (4,), quick, (5, 10, 20, 50)), _profile)
 
 
 def normed(results: xr.Dataset) -> xr.Dataset:
@@ -78,7 +78,7 @@ def _fig_1(scale: Scale) -> Sweep:
 
 
 def _fig_2(scale: Scale) -> Sweep:
-    return Sweep(_sized(scale), (_profiles(scale), _widths(scale)), _seeds(scale))
+    return Sweep(_sized(scale), (_profiles(scale, (5, 20)), _widths(scale)), _seeds(scale))
 
 
 def _labels_width(scale: Scale) -> Sweep:
@@ -112,7 +112,7 @@ def _at_rate(trial: Twins | Training, rate: float) -> Twins | Training:
 def _twin(scale: Scale) -> Sweep:
     paper = (0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
     rates = by_scale(scale, (0.5, 0.9), (0.3, 0.5, 0.7, 0.9, 0.97), paper)
-    return Sweep(Twins(_sized(scale)), (Axis("rate", rates, _at_rate),), _seeds(scale))
+    return Sweep(Twins(training=_sized(scale)), (Axis("rate", rates, _at_rate),), _seeds(scale))
 
 
 def _undersampled(trial: Twins, group: str) -> Twins:
@@ -123,7 +123,7 @@ def _rates(scale: Scale) -> Sweep:
     """The special case under (5.10): p* = 1 and groups of equal size; half of one group is sampled, all of the other."""
     half = _sized(scale).graph.nodes // by_scale(scale, 2, 4, 2)
     changes = {"graph.sizes": (half, half), "graph.target_scaling": (1.0, 1.0), "scaling": (1.0, 1.0)}
-    trial = Twins(_sized(scale, **changes, labels=by_scale(scale, 60, 200, 1500)))
+    trial = Twins(training=_sized(scale, **changes, labels=by_scale(scale, 60, 200, 1500)))
     return Sweep(trial, (Axis("undersampled", ("high", "low"), _undersampled),), _seeds(scale))
 
 

@@ -127,5 +127,5 @@ def flip_share(results: xr.Dataset) -> xr.DataArray:
 def disagreement(results: xr.Dataset) -> xr.DataArray:
     """The largest difference of the two engines along the test error, in parts of it."""
     curves = results["error_curve"]
-    apart = np.abs(curves.sel(engine="field") / curves.sel(engine="whole") - 1).max("step")
+    apart = abs(curves.sel(engine="field") / curves.sel(engine="whole") - 1).max("step")
     return apart.expand_dims(engine=results["engine"])

@@ -196,7 +196,7 @@ def agreement(results: xr.Dataset) -> Drawn:
     figure, panels = canvas(2)
     curves = results["error_curve"]
     lines(panels[0], curves, "step", "engine", "{}")
-    gap = np.abs(curves.sel(engine="field") - curves.sel(engine="whole")) + 1e-18
+    gap = abs(curves.sel(engine="field") - curves.sel(engine="whole")) + 1e-18
     line(panels[1], gap, "step", BLUE, "difference")
     reference(panels[1], y=1e-12, label="1e-12")
     panel(panels[0], "step", RAW, "", "")

@@ -5,7 +5,7 @@ C_s is computed twice: term by term, and by quadrature from closed forms of the 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from math import exp, factorial, gamma, inf, isfinite, log, pi, sqrt
+from math import exp, factorial, gamma, inf, isfinite, log, sqrt
 
 import numpy as np
 from numpy.polynomial import polynomial
@@ -41,7 +41,7 @@ def _tanh(i: int) -> float:
     if i % 2 == 0:
         return 0.0
     power = i + 1
-    return (-1) ** (power // 2 - 1) * 2 * (2 / pi) ** power * (1 - 2.0**-power) * float(zeta(power))
+    return (-1) ** (power // 2 - 1) * 2 * (2 / np.pi) ** power * (1 - 2.0**-power) * float(zeta(power))
 
 
 def _tan(z: float) -> tuple[float, float, float]:
@@ -60,7 +60,7 @@ COS = Smooth(
     lambda i: (1.0, 0.0, -1.0, 0.0)[i % 4] / factorial(i),
     lambda z: (float(np.cosh(z)), float(np.sinh(z)), float(np.cosh(z))),
 )
-TANH = Smooth("tanh", _tanh, _tan, pi / 2)
+TANH = Smooth("tanh", _tanh, _tan, np.pi / 2)
 
 
 def power_series(*coefficients: float) -> Smooth:

@@ -1,7 +1,7 @@
 """Smooth functions as means over random ReLU features (Lemmas D.2.1 to D.2.3): `E[1{w.x + b >= 0} h(w.w*, b)] = phi(w*.x)`."""
 
 from functools import cache
-from math import erf, factorial, log, pi, sqrt
+from math import erf, factorial, log, sqrt
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermeval
@@ -27,8 +27,8 @@ def hermite_gain(degree: int, radius: float) -> float:
     low, high = window(degree, radius)
     nodes, shares = np.polynomial.legendre.leggauss(40)
     b = (high - low) / 2 * nodes + (high + low) / 2
-    density = np.exp(-(b**2) / 2) / sqrt(2 * pi)
-    kernel = hermite(degree - 1, -b / radius) * np.exp(-((b / radius) ** 2) / 2) / sqrt(2 * pi)
+    density = np.exp(-(b**2) / 2) / sqrt(2 * np.pi)
+    kernel = hermite(degree - 1, -b / radius) * np.exp(-((b / radius) ** 2) / 2) / sqrt(2 * np.pi)
     return float(radius**-degree * (high - low) / 2 * (shares @ (density * kernel)))
 
 
@@ -67,15 +67,15 @@ def feature_mean(degree: int, x: float, radius: float) -> float:
     low, high = window(degree, radius)
     nodes, shares = np.polynomial.legendre.leggauss(30)
     b = (high - low) / 2 * nodes + (high + low) / 2
-    weight_b = (high - low) / 2 * shares * np.exp(-(b**2) / 2) / sqrt(2 * pi)
+    weight_b = (high - low) / 2 * shares * np.exp(-(b**2) / 2) / sqrt(2 * np.pi)
     beta, weight_beta = np.polynomial.hermite_e.hermegauss(30)
-    weight_beta = weight_beta / sqrt(2 * pi)
+    weight_beta = weight_beta / sqrt(2 * np.pi)
     step, weight_a = np.polynomial.legendre.leggauss(200)
     total = 0.0
     for one, own in zip(b, weight_b, strict=True):
         begin = -one / radius
         alpha = begin + (step + 1) / 2 * (12 - begin)
-        density = weight_a * (12 - begin) / 2 * np.exp(-(alpha**2) / 2) / sqrt(2 * pi)
+        density = weight_a * (12 - begin) / 2 * np.exp(-(alpha**2) / 2) / sqrt(2 * np.pi)
         along = alpha[:, None] * x / radius + beta * sqrt(max(1 - (x / radius) ** 2, 0.0))
         total += own * float(density @ hermite(degree, along) @ weight_beta)
     return total / hermite_gain(degree, radius)
@@ -90,7 +90,7 @@ def clipped_tail(degree: int, most: float) -> float:
     """`E[|He_i(a) - He_i(sign(a) B)| 1{|a| > B}]`, a standard normal: the tail that Lemma D.2.3 bounds, by quadrature."""
     step, shares = np.polynomial.legendre.leggauss(200)
     a = most + (step + 1) / 2 * 12
-    density = shares * 6 * np.exp(-(a**2) / 2) / sqrt(2 * pi)
+    density = shares * 6 * np.exp(-(a**2) / 2) / sqrt(2 * np.pi)
     return 2 * float(density @ np.abs(hermite(degree, a) - hermite(degree, most)))
 
 

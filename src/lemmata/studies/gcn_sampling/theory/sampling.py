@@ -156,8 +156,9 @@ def symmetric_mean(
 def dependency_degree(graph: sparse.csr_array, hops: int) -> int:
     """The most nodes that lie within `2 hops` of one node: how many labels can share a feature when each looks `hops` far. The
     document has (1 + delta)^4, which is two hops; (5.12) looks three far."""
-    reach = sparse.eye_array(graph.shape[0], format="csr", dtype=np.int8)
-    step = (graph.astype(np.int8) + sparse.eye_array(graph.shape[0], dtype=np.int8)).tocsr()
+    nodes = len(graph.indptr) - 1
+    reach = sparse.csr_array(sparse.eye_array(nodes))
+    step = sparse.csr_array(graph.astype(float) + reach)
     for _ in range(2 * hops):
-        reach = (reach @ step).astype(bool).astype(np.int8)
-    return int(reach.sum(1, dtype=int).max())
+        reach = sparse.csr_array((reach @ step) > 0).astype(float)
+    return int(reach.sum(1).max())

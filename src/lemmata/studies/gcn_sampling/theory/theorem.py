@@ -6,7 +6,7 @@ any size that can be trained, so that margins and ratios tell more than values.
 """
 
 from collections.abc import Sequence
-from math import atan, log, pi, sqrt
+from math import atan, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -105,7 +105,7 @@ def reach_margin(first: int, second: int, accuracy: float) -> float:
 
 def overtaken_chance(noise: float, width: int) -> float:
     """`P(|a w_0| <= |a w_rho|) = (2/pi) arctan(sigma_w sqrt(m_1))` (D.79), exactly."""
-    return 2 / pi * atan(noise * sqrt(width))
+    return 2 / np.pi * atan(noise * sqrt(width))
 
 
 def flip_chance(noise: float, width: int) -> float:

@@ -136,7 +136,7 @@ class Training(Trained):
             "passes is at least 1, budget not negative (0: passes x labels).",
         )
         require(
-            self.wanted <= self.descent.steps,
+            bool(self.wanted <= self.descent.steps),
             f"{self.wanted} steps are wanted, but descent.steps stops at {self.descent.steps}; raise it.",
         )
 

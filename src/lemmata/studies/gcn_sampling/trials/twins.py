@@ -7,8 +7,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from lemmata.errors import require
 from lemmata.studies.gcn_sampling.trials.training import State, Training
-from lemmata.trial import Descending, Key, Precision, Record
+from lemmata.trial import Descending, Key, Precision, Record, fixed
 
 
 class Pair(NamedTuple):
@@ -24,10 +25,13 @@ class Twins(Descending):
     lockstep: ClassVar[bool] = False
 
     training: Training = Training()
+    precision: Precision = fixed(default="float32")
 
-    @property
-    def precision(self) -> Precision:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.training.precision
+    def __check_init__(self):
+        require(
+            self.precision == self.training.precision,
+            f"twins have the precision of their training, {self.training.precision}, not {self.precision}.",
+        )
 
     @property
     def steps(self) -> int:
