@@ -94,9 +94,9 @@ def chosen(name: str, kinds: Mapping[str, Mapping[str, Any]]) -> Axis:
 
 SHARES = ((0.3, 0.6), (0.25, 0.35, 0.5, 0.7), (0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7))
 LABELS = ((16,), (4, 8, 16, 32, 64, 128), (4, 8, 16, 32, 64, 128, 256, 400))
-MORE = ((16,), (8, 16, 32, 64, 128, 256), (8, 16, 32, 64, 128, 256, 400, 800))
+MORE = ((16,), (16, 32, 64, 128, 256, 340), (8, 16, 32, 64, 128, 256, 400, 800))
 ONCE = ((16,), (70, 100, 140, 200, 280, 340), (100, 140, 200, 280, 400, 560, 800))
-CONFUSIONS = ((0.0, 0.25), (0.0, 0.2, 0.3, 0.4), (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.45))
+CONFUSIONS = ((0.0, 0.25), (0.0, 0.1, 0.2, 0.3), (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.45))
 
 
 def _labels(grid: tuple[tuple[int, ...], ...]) -> Callable[[Scale], Axis]:
@@ -116,8 +116,8 @@ def _map(
 
 _PRINTED = _map({})
 _PASS = _map({"descent.batches": "single-pass", "descent.batch": 1, "descent.learning_rate": 0.2}, ONCE)
-_CONFUSED = _map({"data.confusion": 0.4, "descent.steps": 1200}, MORE)
-_BLOCKS = _map({**EVEN, "data.inner_degree": 0, "sampler": "core", "descent.steps": 1200})
+_CONFUSED = _map({"data.confusion": 0.3, "descent.steps": 1200}, MORE)
+_BLOCKS = _map({**EVEN, "data.inner_degree": 0, "sampler": "core", "descent.steps": 1200}, MORE)
 _CONFUSION = _swept(
     {"descent.logs": 2, "descent.steps": 1200},
     lambda s: (axis("data.confusion", by_scale(s, *CONFUSIONS)), _labels(MORE)(s)),
@@ -273,7 +273,7 @@ FIGURES: dict[str, Figure] = {
             f"{_LIKE} Every label once, batches of 2.",
             complete,
         ),
-        Figure("fig3-3a-confused", _CONFUSED, pictures.success_over_share, f"{_LIKE} eps_S = 0.4.", complete),
+        Figure("fig3-3a-confused", _CONFUSED, pictures.success_over_share, f"{_LIKE} eps_S = 0.3.", complete),
         Figure(
             "fig3-3a-blocks",
             _BLOCKS,

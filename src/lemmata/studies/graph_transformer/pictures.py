@@ -343,7 +343,7 @@ def drawing(results: xr.Dataset) -> Drawn:
     one = results.isel(seed=0)
     figure, panels = canvas(2, width=5.0, height=4.6)
     joined = np.asarray(one["distance"].values == 1, float)
-    kinds = np.minimum(one["pattern"].values.astype(int), 2)
+    kinds = np.minimum(one["pattern"].values.astype(int), 2).tolist()
     node, places = int(one["node"]), None
     label = "+1" if float(one["label"].values[node]) > 0 else "−1"
     for axes, when, title in zip(panels, (0, 1), ("before training", "after training"), strict=True):
@@ -360,7 +360,7 @@ def agreement(results: xr.Dataset) -> Drawn:
     figure, panels = canvas(2)
     curves = results["bias_curve"]
     lines(panels[0], curves.isel(bucket=1), "step", "simulator")
-    gap = np.abs(curves.sel(simulator="nodes") - curves.sel(simulator="patterns")).max("bucket") + 1e-18
+    gap = abs(curves.sel(simulator="nodes") - curves.sel(simulator="patterns")).max("bucket") + 1e-18
     line(panels[1], gap, "step", BLUE, "largest difference of b")
     panel(panels[0], "step", "$b_1$")
     panel(panels[1], "step", "difference", "", "y")

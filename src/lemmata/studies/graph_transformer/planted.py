@@ -81,7 +81,7 @@ PLANTED: dict[str, Callable[[], xr.Dataset]] = {
     "labels-share-once": _case("fig3-3a-once", test_hinge=_needing(lambda t: 400.0)),
     "labels-share-confused": _case("fig3-3a-confused", test_hinge=FLAT),
     "labels-share-blocks": _case("fig3-3a-blocks", test_hinge=FLAT),
-    "labels-confusion": _case("fig3-3b", test_hinge=FLAT),
+    "labels-confusion": _case("fig3-3b", test_hinge=_needing(lambda t: 150 * (1 - t.data.confusion) ** 3)),
     "flips-loss": _case(
         "fig3-4",
         test_hinge=lambda t, rng: t.data.flipped + 0.2,

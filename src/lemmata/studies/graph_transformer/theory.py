@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 
 from lemmata.bench.probes import cap_share
 from lemmata.errors import require
@@ -314,7 +314,8 @@ def time_to_margin(
     first = sqrt(neurons) * hidden_std * max(own * attention / 4 - value_error, 0.0) * attention
     fifth = neurons * own / 2 * attention * (hidden_std * own / 4 * attention) ** 2
     require(first + fifth > 0, "with attention 0 the output never reaches the margin.")
-    return float(brentq(lambda t: fifth * rate**3 * t**5 + first * rate * t**2 - 1, 0.0, 1e12))
+    found = root_scalar(lambda t: fifth * rate**3 * t**5 + first * rate * t**2 - 1, bracket=(0.0, 1e12))
+    return float(found.root)
 
 
 # Concentration over labelled nodes -------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """The data model: a graph of votes with noisy patterns as features, some labels flipped, some nodes labelled."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -173,7 +173,7 @@ class VoteGraph(eqx.Module):
         sampler: Sampler,
         at: int,
         sampled: int,
-    ) -> dict[str, ndarray | int]:
+    ) -> dict[str, Any]:
         graph, given = self._on_host(rng, wanted, flipped)
         members, count = lists(masks(graph, sampler, at))
         patterns = np.linalg.qr(rng.normal(size=(self.dim, self.dim)))[0][: self.patterns]
