@@ -63,7 +63,9 @@ def _seeds(scale: Scale, quick: int = 6, paper: int = 20) -> tuple[int, ...]:
 
 
 def _mechanism(scale: Scale) -> Sweep:
-    trial = put_all(template(), {"detailed": True, "test.kinds": ("partners", "apart", "sums")})
+    trial = put_all(
+        template(), {"detailed": True, "test.kinds": ("partners", "apart", "sums"), "descent.logs": 101}
+    )
     shifts = by_scale(scale, (1,), (1, 4), (1, 4))
     return Sweep(_scaled(trial, scale), (axis("data.task_shifts", shifts),), _seeds(scale))
 
