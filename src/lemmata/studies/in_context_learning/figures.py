@@ -22,6 +22,7 @@ from lemmata.trial import put_all
 
 RATES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 SUMS = (-1.2, -0.9, -0.6, -0.3, 0.0, 0.3, 0.6, 0.8, 1.0, 1.1, 1.2, 1.28)
+LOGGED = (*range(0, 200, 4), *range(200, 801, 25))
 LENGTHS = (1, 2, 3, 5, 8, 12, 20)
 
 
@@ -48,7 +49,14 @@ def complete(results: xr.Dataset) -> xr.Dataset:
 
 def small(trial: Layer) -> Layer:
     """A trial shrunk for tests."""
-    changes = {"descent.steps": 60, "descent.logs": 5, "watched": 24, "test.prompts": 40, "descent.batch": 24}
+    changes = {
+        "descent.steps": 60,
+        "descent.logs": 5,
+        "descent.log_at": (),
+        "watched": 24,
+        "test.prompts": 40,
+        "descent.batch": 24,
+    }
     return put_all(trial, changes)
 
 
@@ -68,7 +76,7 @@ def _mechanism(scale: Scale) -> Sweep:
         {
             "detailed": True,
             "test.kinds": ("partners", "apart", "sums"),
-            "descent.logs": 51,
+            "descent.log_at": LOGGED,
             "descent.steps": 800,
         },
     )
@@ -79,7 +87,7 @@ def _mechanism(scale: Scale) -> Sweep:
 def _model(trial: Layer, model: str) -> Any:
     if model == "one layer":
         return trial
-    deep = Stack(test=trial.test)
+    deep = put_all(Stack(test=trial.test), {"test.prompts": min(trial.test.prompts, 1000)})
     if trial.descent.steps < 100:  # shrunk for tests
         return put_all(
             deep, {"descent.steps": 4, "descent.logs": 2, "descent.batch": 4, "watched": 8, "width": 8}
@@ -90,7 +98,7 @@ def _model(trial: Layer, model: str) -> Any:
 def _lengths(scale: Scale) -> Sweep:
     test = Testing(
         fractions=(0.8, 0.6, 0.4), lengths=by_scale(scale, (2, 5), LENGTHS, LENGTHS),
-        sums=by_scale(scale, (0.0, 1.0), SUMS, SUMS), kinds=("partners", "apart"), prompts=1000,
+        sums=by_scale(scale, (0.0, 1.0), SUMS, SUMS), kinds=("partners", "apart"),
     )  # fmt: skip
     trial = _scaled(put_all(Layer(test=test), {"descent.logs": 11}), scale)
     models = Axis("model", ("one layer", "GPT-2 style"), _model)
