@@ -4,39 +4,31 @@ import argparse
 import json
 import math
 import os
-import signal
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lemmata import ending
 from lemmata.errors import BadInput
-from lemmata.lab.pool import heeding_interrupts
 from lemmata.study import SCALES, Study, studies, study
 
 if TYPE_CHECKING:
     from lemmata.lab.order import Order
     from lemmata.measure.compare import Verdict
 
-INTERRUPTED = 130
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Carry out one command; returns the exit code (0 done, 1 failed under --strict, 2 bad input, 130 interrupted)."""
+    """Carry out one command; returns the exit code (0 done, 1 failed under --strict, 2 bad input, 130 interrupted,
+    143 told to end)."""
+    if arguments is None:
+        ending.arm()
     options = _parser().parse_args(arguments)
     try:
-        with heeding_interrupts():
-            return options.command(options) or 0
+        return options.command(options) or 0
     except BadInput as error:
         print(f"lemmata: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        print(
-            "\nlemmata: interrupted; finished chunks are kept. Run the same command again to do the rest.",
-            file=sys.stderr,
-        )
-        return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -111,7 +103,14 @@ def run(options: argparse.Namespace) -> int:
         else:
             results = order.run(pool, told)
     verdicts = own.check(results)
-    picture = None if order.axes else order.draw(results, verdicts)
+    picture = None
+    if not order.axes:
+        try:
+            picture = order.draw(results, verdicts)
+        except (
+            BadInput
+        ) as error:  # a disk that is full or cannot be written to is no reason not to tell the verdicts
+            print(f"lemmata: {error}", file=sys.stderr)
     counts = order.counts()
     report = {
         "study": own.id,
@@ -191,7 +190,8 @@ def figure(options: argparse.Namespace) -> None:
 
     order = stored_order(options.name, options.scale, options.out)
     results = order.results()
-    print(order.draw(results, study(order.figure.study).check(results), options.format))
+    folder = Path(options.to) if options.to else None
+    print(order.draw(results, study(order.figure.study).check(results), options.format, folder))
 
 
 def status(options: argparse.Namespace) -> None:
@@ -251,34 +251,43 @@ def export(options: argparse.Namespace) -> None:
 
 
 def report(options: argparse.Namespace) -> None:
+    import tempfile
+
     from lemmata.desk import stored_orders
+    from lemmata.lab.disk import replace_file
     from lemmata.report import Chapter, page
 
     parts = []
-    for s in [study(id) for id in options.studies] or studies().values():
-        orders = stored_orders(s, options.scale)
-        results = [order.results() for order in orders]
-        verdicts = s.check(*results)
-        chapters = []
-        for order, one in zip(orders, results, strict=True):
-            reading = one.attrs["reading"]
-            own = [v for v in verdicts if s.claim(v.id).figure == order.figure.id and v.reading == reading]
-            picture = order.draw(one, own)
-            said = f"{order.figure.reading} Reading: {reading}." if reading else order.figure.reading
-            chapters.append(
-                Chapter(order.figure.id, s.figures[order.figure.id], said, order.command, picture, own)
+    with tempfile.TemporaryDirectory() as nowhere:
+        for s in [study(id) for id in options.studies] or studies().values():
+            orders = stored_orders(s, options.scale)
+            results = [order.results() for order in orders]
+            verdicts = s.check(*results)
+            chapters = []
+            for order, one in zip(orders, results, strict=True):
+                reading = one.attrs["reading"]
+                own = [
+                    v for v in verdicts if s.claim(v.id).figure == order.figure.id and v.reading == reading
+                ]
+                folder = Path(
+                    tempfile.mkdtemp(dir=nowhere)
+                )  # results may lie on a disk that cannot be written to
+                picture = order.draw(one, own, folder=folder)
+                said = f"{order.figure.reading} Reading: {reading}." if reading else order.figure.reading
+                chapters.append(
+                    Chapter(order.figure.id, s.figures[order.figure.id], said, order.command, picture, own)
+                )
+            if chapters:
+                parts.append((s, chapters))
+        if not parts:
+            raise BadInput(
+                f"nothing is stored at scale '{options.scale}' yet; run a figure or check a study first."
             )
-        if chapters:
-            parts.append((s, chapters))
-    if not parts:
-        raise BadInput(
-            f"nothing is stored at scale '{options.scale}' yet; run a figure or check a study first."
-        )
-    path = Path(options.to)
-    try:
-        path.write_text(page(parts), encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"cannot write '{path}': {error.strerror}.") from None
+        path = Path(options.to)
+        try:
+            replace_file(path, page(parts).encode(errors="replace"))
+        except OSError as error:
+            raise BadInput(f"cannot write '{path}': {error.strerror}.") from None
     print(path)
 
 
@@ -576,7 +585,8 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("figure", figure, "Draw again from stored results", name="STUDY/FIGURE or DIR")
     sub.add_argument("--format", choices=("png", "pdf", "svg"), default="png")
     sub.add_argument("--scale")
-    sub.add_argument("--out")
+    sub.add_argument("--out", help="folder of the results")
+    sub.add_argument("--to", help="folder of the picture (default: beside the results)")
     command("status", status, "What a store holds", dir="DIR").add_argument("--json", action="store_true")
     command("verify", verify, "Is a store whole", dir="DIR")
     command("repair", repair, "Rebuild what is damaged in a store from what is whole", dir="DIR")

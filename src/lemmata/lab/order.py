@@ -16,6 +16,7 @@ import xarray as xr
 
 from lemmata.errors import BadInput, require, unknown
 from lemmata.lab.adaptive import Refined, refine
+from lemmata.lab.disk import taking_its_place
 from lemmata.lab.run import carry_out
 from lemmata.lab.source import digests
 from lemmata.lab.store import Rows, Store
@@ -161,12 +162,22 @@ class Order:
         ended = {name: found.count(name) for name in ("failed", "diverged", "capped")}
         return {"cells": len(self.sweep.cells), "done": len(found) - ended["failed"], **ended}
 
-    def draw(self, results: xr.Dataset, verdicts: "list[Verdict]", format: str = "png") -> Path:
-        """The picture, beside the results."""
-        path = self.store.path / f"{self.figure.id}.{format}"
+    def draw(
+        self,
+        results: xr.Dataset,
+        verdicts: "list[Verdict]",
+        format: str = "png",
+        folder: Path | None = None,
+    ) -> Path:
+        """The picture, beside the results or in another folder."""
+        path = (folder or self.store.path) / f"{self.figure.id}.{format}"
         with _no_screen():
             picture = self.figure.draw(results, verdicts)
-            picture.savefig(path, dpi=160, bbox_inches="tight")
+            try:
+                with taking_its_place(path) as temporary:
+                    picture.savefig(temporary, dpi=160, bbox_inches="tight", format=format)
+            except OSError as error:
+                raise BadInput(f"cannot write the picture '{path}': {error.strerror or error}.") from None
         return path
 
     def _completed(self, sweep: Sweep, rows: Rows) -> xr.Dataset:

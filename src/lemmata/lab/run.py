@@ -34,7 +34,9 @@ def run(sweep: Sweep, out: Path | str | None = None, workers: int = 0, progress:
         return assemble(sweep, rows)
 
 
-def carry_out(sweep: Sweep, store: Store, manifest: Mapping[str, Any], pool: Pool | Spool, told: Progress) -> Rows:
+def carry_out(
+    sweep: Sweep, store: Store, manifest: Mapping[str, Any], pool: Pool | Spool, told: Progress
+) -> Rows:
     """Run what is missing of a sweep and return the records of all its cells."""
     sources = digests(cell.trial for cell in sweep.cells)
     ids = [cell.id for cell in sweep.cells]
