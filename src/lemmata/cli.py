@@ -92,16 +92,20 @@ def run(options: argparse.Namespace) -> int:
     from lemmata.lab.run import reasons
     from lemmata.progress import bar
 
+    if not options.adaptive and (options.budget, options.width) != (None, None):
+        raise BadInput("--budget and --width are for adaptive runs; add --adaptive.")
     order = _order(options.name, options)
     order.sweep.cells  # noqa: B018  (built now, so that bad input shows before anything is written)
     own = study(order.figure.study)
     law = None
-    with hands(options.on, _workers(options)) as pool, bar(order.name) as told:
+    with hands(options.on, _workers(options), options.limit) as pool, bar(order.name) as told:
         if options.adaptive:
-            found = order.refine(options.width, options.budget or len(order.sweep.cells), pool, told)
+            width = 0.2 if options.width is None else options.width
+            budget = len(order.sweep.cells) if options.budget is None else options.budget
+            found = order.refine(width, budget, pool, told, options.fail_fast)
             results, law = found.results, found.boundary.exponent
         else:
-            results = order.run(pool, told)
+            results = order.run(pool, told, options.fail_fast)
     verdicts = own.check(results)
     picture = None
     if not order.axes:
@@ -140,6 +144,8 @@ def check(options: argparse.Namespace) -> int:
     from lemmata import desk
     from lemmata.progress import bar
 
+    if options.budget is not None and not options.until_decided:
+        raise BadInput("--budget is for runs that add seeds; add --until-decided.")
     verdicts = desk.check(
         options.name,
         options.scale,
@@ -152,6 +158,8 @@ def check(options: argparse.Namespace) -> int:
         options.budget,
         bar,
         options.on,
+        options.limit,
+        options.fail_fast,
     )
     if options.json:
         study_id = options.name.partition("/")[0]
@@ -347,6 +355,8 @@ def _changes(pairs: Iterable[str]) -> dict[str, str]:
         path, equals, value = pair.partition("=")
         if not equals:
             raise BadInput(f"--set takes PATH=VALUE, not '{pair}'.")
+        if path in changes:
+            raise BadInput(f"'{path}' is set twice.")
         changes[path] = value
     return changes
 
@@ -544,6 +554,8 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument(
             "--on", default="local", help="local, dask, dask://HOST:PORT, slurm, or spool (lemmata work DIR)"
         )
+        sub.add_argument("--limit", type=float, metavar="SECONDS", help="how long a cell may take")
+        sub.add_argument("--fail-fast", action="store_true", help="stop at the first cell that fails")
         sub.add_argument("--out", help="folder of the results (default: runs/STUDY/FIGURE/SCALE)")
         sub.add_argument("--json", action="store_true", help="one JSON object on standard output")
         sub.add_argument("--strict", action="store_true", help="exit code 1 if a cell or a claim failed")
@@ -562,9 +574,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--adaptive", action="store_true", help="train only near the boundary that the figure shows"
     )
-    sub.add_argument(
-        "--width", type=float, default=0.2, help="how wide the interval of its exponent may be (0.2)"
-    )
+    sub.add_argument("--width", type=float, help="how wide the interval of its exponent may be (0.2)")
     sub.add_argument(
         "--budget", type=int, help="most trainings of an adaptive run (default: those of the full grid)"
     )

@@ -77,6 +77,8 @@ def check(
     budget: int | None = None,
     shown: Shown = lambda name: silence(),
     on: str = "local",
+    limit: float | None = None,
+    fail_fast: bool = False,
 ) -> "list[Verdict]":
     """Run what is missing for the claims of a study (STUDY) or for one (STUDY/CLAIM), and judge them.
 
@@ -97,11 +99,11 @@ def check(
     for order in orders.values():
         order.sweep.cells  # noqa: B018  (built now, so that bad input shows before anything is written)
     results: dict[tuple[str, str], xr.Dataset] = {}
-    with hands(on, workers) as pool:
+    with hands(on, workers, limit) as pool:
 
         def carry_out(which: tuple[str, str]) -> None:
             with shown(orders[which].name) as told:
-                results[which] = orders[which].run(pool, told)
+                results[which] = orders[which].run(pool, told, fail_fast)
 
         for which in orders:
             carry_out(which)

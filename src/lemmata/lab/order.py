@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
-from lemmata.errors import BadInput, require, unknown
+from lemmata.errors import BadInput, note, require, unknown
 from lemmata.lab.adaptive import Refined, refine
 from lemmata.lab.disk import taking_its_place
 from lemmata.lab.run import carry_out
@@ -65,6 +65,7 @@ class Order:
         read = dict(self.figure.readings.get(self.reading or next(iter(self.figure.readings), ""), {}))
         sweep = self.figure.sweep(self.scale).with_fields(read | dict(self.changes))
         for path, values in self.axes.items():
+            require(path not in self.changes, f"'{path}' is set and made an axis at the same time.")
             if any(path in (a.name, a.place) for a in sweep.axes):
                 sweep = sweep.with_fields({path: list(values)})
             else:
@@ -126,12 +127,15 @@ class Order:
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
 
-    def run(self, pool: "Pool | Spool", told: Progress) -> xr.Dataset:
-        """Run what is missing and return the results."""
+    def run(self, pool: "Pool | Spool", told: Progress, fail_fast: bool = False) -> xr.Dataset:
+        """Run what is missing and return the results; with `fail_fast`, stop at the first cell that fails."""
         self._require_own_store()
-        return self._completed(self.sweep, carry_out(self.sweep, self.store, self.manifest(), pool, told))
+        rows = carry_out(self.sweep, self.store, self.manifest(), pool, told, fail_fast)
+        return self._completed(self.sweep, rows)
 
-    def refine(self, width: float, budget: int, pool: "Pool | Spool", told: Progress) -> Refined:
+    def refine(
+        self, width: float, budget: int, pool: "Pool | Spool", told: Progress, fail_fast: bool = False
+    ) -> Refined:
         """Run only what narrows the boundary of the figure, until the interval of its exponent is at most `width`."""
         question = self.figure.question
         if question is None:
@@ -139,28 +143,39 @@ class Order:
                 f"'{self.figure.study}/{self.figure.id}' shows no boundary that an adaptive run could refine; "
                 "leave out --adaptive."
             )
+        require(budget > 0, f"a budget is a number of trainings, not {budget}.")
         self._require_own_store()
         manifest = self.manifest()
         manifest["command"] += f" --adaptive --width {width:g} --budget {budget}"
 
         def run(chosen: Sweep) -> xr.Dataset:
-            return self._completed(chosen, carry_out(chosen, self.store, manifest, pool, told))
+            return self._completed(chosen, carry_out(chosen, self.store, manifest, pool, told, fail_fast))
 
         return refine(self.sweep, question, run, width, budget)
 
     def results(self) -> xr.Dataset:
-        """What is stored of the order's sweep."""
-        rows = self.store.read(
-            [cell.id for cell in self.sweep.cells], digests(c.trial for c in self.sweep.cells)
+        """What is stored of the order's sweep, as far as it was made by the code as it is now."""
+        ids = [cell.id for cell in self.sweep.cells]
+        sources = digests(cell.trial for cell in self.sweep.cells)
+        outdated = len((self.store.done() - self.store.done(sources)) & set(ids))
+        said = f"{outdated} cells in '{self.store.path}' were made by other code and are not used"
+        rows = self.store.read(ids, sources)
+        require(
+            len(rows.found) > 0,
+            f"{said}; run again: {self.command}"
+            if outdated
+            else f"'{self.store.path}' holds no cell of its sweep.",
         )
+        if outdated:
+            note(f"{said}.")
         return self._completed(self.sweep, rows)
 
     def counts(self) -> dict[str, int]:
         """How many cells there are, and how those that were run ended."""
-        entries = self.store.entries(digests(cell.trial for cell in self.sweep.cells))
-        found = [entries[cell.id].status for cell in self.sweep.cells if cell.id in entries]
-        ended = {name: found.count(name) for name in ("failed", "diverged", "capped")}
-        return {"cells": len(self.sweep.cells), "done": len(found) - ended["failed"], **ended}
+        cells = self.sweep.cells
+        found = self.store.counts(digests(cell.trial for cell in cells), [cell.id for cell in cells])
+        ended = {name: found.get(name, 0) for name in ("failed", "diverged", "capped")}
+        return {"cells": len(cells), "done": sum(found.values()) - ended["failed"], **ended}
 
     def draw(
         self,

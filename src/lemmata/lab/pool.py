@@ -1,7 +1,6 @@
 """Where chunks run: in this process, in local worker processes (each on one core with one compute thread), or through any
 `concurrent.futures.Executor`. One pool serves a whole command."""
 
-import contextlib
 import itertools
 import os
 import time
@@ -77,6 +76,7 @@ class Pool:
     def __init__(self, workers: int = 0, executor: Executor | None = None, limit: float | None = None):
         require(workers >= 0, f"the number of workers cannot be {workers}.")
         require(limit is None or workers > 0, "a time limit needs worker processes (--workers 1 or more).")
+        require(limit is None or 0 < limit < float("inf"), f"a cell may take some seconds, not {limit}.")
         self.workers = workers if executor is None else _size_of(executor)
         self.executor = executor
         self._limit = limit
