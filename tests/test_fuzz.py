@@ -35,9 +35,54 @@ EXAMPLES = settings(
 )
 
 VALUES = (
-    *("", "nan", "inf", "-inf", "1e400", "-1", "0", "1", "2", "0.5", "1e-320", "1e300", "-0.0", "999999999999"),
-    *("true", "None", "[1]", "[", "[[1]]", "[1, 2", "{}", "1,2", ",", "1,1", "1,nan", "9" * 400, "1_0", "0x10"),
-    *("a", "\u202e", "\udcff", "one two", "gram", "float32", "=", "--", "'", '"', "\n", "2 ", "1e3", "\u0663"),
+    *(
+        "",
+        "nan",
+        "inf",
+        "-inf",
+        "1e400",
+        "-1",
+        "0",
+        "1",
+        "2",
+        "0.5",
+        "1e-320",
+        "1e300",
+        "-0.0",
+        "999999999999",
+    ),
+    *(
+        "true",
+        "None",
+        "[1]",
+        "[",
+        "[[1]]",
+        "[1, 2",
+        "{}",
+        "1,2",
+        ",",
+        "1,1",
+        "1,nan",
+        "9" * 400,
+        "1_0",
+        "0x10",
+    ),
+    *(
+        "a",
+        "\u202e",
+        "\udcff",
+        "one two",
+        "gram",
+        "float32",
+        "=",
+        "--",
+        "'",
+        '"',
+        "\n",
+        "2 ",
+        "1e3",
+        "\u0663",
+    ),
 )
 words = st.text(st.characters(exclude_characters="\0"), max_size=12)
 values = st.sampled_from(VALUES) | st.integers().map(str) | st.floats().map(str) | words
@@ -56,7 +101,9 @@ def home(tmp_path_factory):
     before = Path.cwd()
     os.chdir(home)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_module, "run_chunk", lambda chunk: iter([[imagined(c, chunk) for c in chunk.cells]]))
+        patch.setattr(
+            run_module, "run_chunk", lambda chunk: iter([[imagined(c, chunk) for c in chunk.cells]])
+        )
         yield home
     os.chdir(before)
 
@@ -83,7 +130,7 @@ def tried(words):
 
 def paths(figure=FIGURE):
     id, _, name = figure.partition("/")
-    return list(fields(study(id).figure(name).sweep("smoke").template)) + ["signal_norm", "samples"]
+    return [*fields(study(id).figure(name).sweep("smoke").template), "signal_norm", "samples"]
 
 
 options = st.one_of(
@@ -101,7 +148,19 @@ options = st.one_of(
     st.tuples(st.sampled_from(("--adaptive", "--json", "--strict", "--fail-fast", "--inside", "--what"))),
     st.tuples(words),
 )
-COMMANDS = ("list", "show", "predict", "figure", "status", "verify", "repair", "export", "report", "ledger", "cite")
+COMMANDS = (
+    "list",
+    "show",
+    "predict",
+    "figure",
+    "status",
+    "verify",
+    "repair",
+    "export",
+    "report",
+    "ledger",
+    "cite",
+)
 
 
 @EXAMPLES
@@ -134,7 +193,11 @@ things = st.recursive(
 )
 tables = st.dictionaries(mutated(paths()), things | st.lists(scalars, max_size=3), max_size=3)
 files = st.fixed_dictionaries(
-    {"study": st.just("benign-overfitting"), "figure": st.just("fig1"), "scale": st.just("smoke")},
+    {
+        "study": st.just("benign-overfitting"),
+        "figure": st.just("fig1"),
+        "scale": st.just("smoke") | st.just("smoke") | things,
+    },
     optional={
         "seeds": things,
         "out": words | things,
@@ -142,7 +205,6 @@ files = st.fixed_dictionaries(
         "set": tables | things,
         "axes": tables | things,
         "stduy": things,
-        "scale": things,
     },
 )
 
@@ -170,12 +232,14 @@ def test_sweep_files(home, file):
 # Overrides -------------------------------------------------------------------------------------------------------------
 
 
+FIELDS = {s.id: list(fields(s.template())) for s in studies().values()}
+
+
 @st.composite
 def overrides(draw):
-    chosen = study(draw(st.sampled_from(sorted(studies()))))
-    known = list(fields(chosen.template()))
-    pairs = draw(st.lists(st.tuples(mutated(known), values), min_size=1, max_size=3))
-    return [chosen.id, *(word for path, value in pairs for word in ("--set", f"{path}={value}"))]
+    chosen = draw(st.sampled_from(sorted(FIELDS)))
+    pairs = draw(st.lists(st.tuples(mutated(FIELDS[chosen]), values), min_size=1, max_size=3))
+    return [chosen, *(word for path, value in pairs for word in ("--set", f"{path}={value}"))]
 
 
 @EXAMPLES
@@ -191,7 +255,9 @@ def test_overrides(home, given_words):
 def whole(home, tmp_path_factory):
     """A small finished store, as bytes by name."""
     folder = tmp_path_factory.mktemp("whole") / "store"
-    code = main(["run", FIGURE, "--scale", "smoke", "--workers", "0", "--set", "samples=2", "--out", str(folder)])
+    code = main(
+        ["run", FIGURE, "--scale", "smoke", "--workers", "0", "--set", "samples=2", "--out", str(folder)]
+    )
     assert code == 2  # every training is imagined
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -252,7 +318,10 @@ def test_stores(home, whole, damage, manifest, commands):
     content = whole if damage is None else damaged(whole, damage)
     if manifest is not None:
         old = {k: v for k, v in json.loads(whole["manifest.json"]).items() if k != "checksum"}
-        content = {**content, "manifest.json": sealed_page(json.loads(json.dumps({**old, **manifest}, default=str)))}
+        content = {
+            **content,
+            "manifest.json": sealed_page(json.loads(json.dumps({**old, **manifest}, default=str))),
+        }
     folder = home / "damaged"
     put(folder, content)
     extra = {"run": ["--workers", "0"], "export": ["--to", "out.nc"]}

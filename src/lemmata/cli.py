@@ -240,8 +240,10 @@ def work(options: argparse.Namespace) -> None:
     from lemmata.desk import stored_order
     from lemmata.lab.pool import cache_compilations, one_thread
     from lemmata.lab.spool import serve
+    from lemmata.lab.store import Store
     from lemmata.lab.work import run_chunk
 
+    Store(options.dir).manifest  # noqa: B018  (says what is wrong where there is no store)
     one_thread()
     cache_compilations()
 

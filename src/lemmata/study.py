@@ -15,7 +15,7 @@ from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
-from lemmata.errors import note, require, unknown
+from lemmata.errors import BadInput, note, require, unknown
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -242,7 +242,11 @@ class Study:
 
     def room(self, name: str) -> Any:
         """A room of the study, loaded."""
-        return importlib.import_module(f"{self.package}.{name}")
+        try:
+            return importlib.import_module(f"{self.package}.{name}")
+        except (Exception, SystemExit) as error:
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            raise BadInput(f"the room '{name}' of the study '{self.id}' cannot be loaded: {why}") from error
 
     @property
     def folder(self) -> Path:

@@ -35,7 +35,13 @@ class Axis:
         require(
             not bad, f"axis '{self.name}' holds {bad[0] if bad else ''}; every grid value must be finite."
         )
-        require(len(set(self.values)) == len(self.values), f"axis '{self.name}' holds a value twice.")
+        try:
+            twice = len(set(self.values)) < len(self.values)
+        except TypeError:
+            raise BadInput(
+                f"axis '{self.name}' takes numbers, words or tuples, not {self.values!r}."
+            ) from None
+        require(not twice, f"axis '{self.name}' holds a value twice.")
 
     def apply(self, trial: Any, value: Any) -> Any:
         return put(trial, self.place, value) if isinstance(self.place, str) else self.place(trial, value)

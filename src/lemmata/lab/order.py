@@ -1,6 +1,7 @@
 """An order to the lab: which figure, at which scale, with which changes, and where its results go."""
 
 import contextlib
+import os
 import platform
 import shlex
 import sys
@@ -207,7 +208,7 @@ class Order:
         return self.figure.complete(assemble(sweep, rows, known))
 
     def _require_own_store(self) -> None:
-        existing = self.store.manifest if (self.store.path / "manifest.json").exists() else {}
+        existing = self.store.manifest if os.path.exists(self.store.path / "manifest.json") else {}
         ours = {"study": self.figure.study, "figure": self.figure.id}
         require(
             all(existing.get(word, name) == name for word, name in ours.items()),

@@ -40,6 +40,9 @@ LEDGER_LINES = 100
 PATIENCE = 20
 """How often a reader looks again when segments are merged under its eyes."""
 
+LONGEST_PATH = 1000
+"""Characters of a path; systems allow a few thousand."""
+
 NAME = re.compile(r"(\d{9,})-[0-9a-f]{8}" + re.escape(seg.SUFFIX))
 T = TypeVar("T")
 
@@ -97,6 +100,9 @@ class Store:
     """The results of a sweep on disk. Opening one for reading never creates anything."""
 
     def __init__(self, path: Path | str):
+        words = str(path)
+        if "\0" in words or len(words) > LONGEST_PATH:
+            raise BadInput(f"{words[:40]!r} cannot be the name of a folder.")
         self.path = Path(path)
         self._segments = self.path / "segments"
         self._ledger = Ledger(self.path / "ledger.txt")
