@@ -9,9 +9,9 @@ from typing import ClassVar
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 
 import lemmata as lm
-from lemmata import study as study_module
 from lemmata.cli import main
 from lemmata.errors import BadInput
 from lemmata.lab.outcome import Outcome
@@ -51,7 +51,7 @@ def plugged(tmp_path, monkeypatch):
         "plugged:own",
     )
     points = [EntryPoint(value.split(":")[-1].lower(), value, "lemmata.studies") for value in values]
-    monkeypatch.setattr(study_module, "entry_points", lambda group: points)
+    monkeypatch.setattr(sys.modules["lemmata.study"], "entry_points", lambda group: points)
     studies.cache_clear()
     yield
     studies.cache_clear()
@@ -196,6 +196,6 @@ def test_a_picture_that_cannot_be_written_is_one_sentence(tmp_path, monkeypatch)
     order = replace(figure.order("smoke"), out=tmp_path / "o")
     (tmp_path / "file").touch()
     with pytest.raises(BadInput, match="cannot write the picture"):
-        order.draw(None, [], folder=tmp_path / "file")  # pyright: ignore[reportArgumentType]
-    assert order.draw(None, [], folder=tmp_path).exists()  # pyright: ignore[reportArgumentType]
+        order.draw(xr.Dataset(), [], folder=tmp_path / "file")
+    assert order.draw(xr.Dataset(), [], folder=tmp_path).exists()
     assert {path.name for path in tmp_path.iterdir()} == {"file", "fig1.png"}

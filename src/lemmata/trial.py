@@ -57,20 +57,7 @@ class Trial(eqx.Module):
     """Raised when the meaning of the trial changes, so that old records are not taken for new ones."""
 
     def __check_init__(self):
-        """Every number of a trial has a range, whatever else its study asks of it. All are finite. Whole numbers are sizes
-        and counts: at least 1, or 0 where that is their default. Other numbers are not negative where their default is
-        positive: rates, scales, fractions; where it is 0 or negative they may have either sign."""
-        for path, value, usual in _numbers(self):
-            if isinstance(value, int):
-                least = min(usual, 1) if isinstance(usual, int) else 1
-                require(
-                    least <= value <= LARGEST,
-                    f"'{path}' must lie between {least} and {LARGEST:.0e}, not {value}.",
-                )
-            else:
-                require(math.isfinite(value), f"'{path}' must be a finite number, not {value}.")
-                signed = not isinstance(usual, int | float) or usual <= 0
-                require(signed or value >= 0, f"'{path}' must not be negative, not {value}.")
+        require_ranges(self)
 
 
 class Tracks(NamedTuple):
@@ -168,6 +155,23 @@ def fields(trial: Any, prefix: str = "") -> dict[str, Any]:
     return found
 
 
+def require_ranges(owner: Any) -> None:
+    """Every number has a range, whatever else its study asks of it. All are finite. Whole numbers are sizes and counts: at
+    least 1, or 0 where that is their default. Other numbers are not negative where their default is positive: rates, scales,
+    fractions; where it is 0 or negative they may have either sign."""
+    for path, value, usual in _numbers(owner):
+        if isinstance(value, int):
+            least = min(usual, 1) if isinstance(usual, int) else 1
+            require(
+                least <= value <= LARGEST,
+                f"'{path}' must lie between {least} and {LARGEST:.0e}, not {value}.",
+            )
+        else:
+            require(math.isfinite(value), f"'{path}' must be a finite number, not {value}.")
+            signed = not isinstance(usual, int | float) or usual <= 0
+            require(signed or value >= 0, f"'{path}' must not be negative, not {value}.")
+
+
 def _numbers(owner: Any, prefix: str = "") -> Iterator[tuple[str, int | float, Any]]:
     """Every plain number among the fields, with its path and the default of its field."""
     for field in dataclasses.fields(owner):
@@ -203,7 +207,10 @@ def put_all(trial: Any, changes: Mapping[str, Any]) -> Any:
         head: fitted(below[""], trial, head) if "" in below else put_all(getattr(trial, head), below)
         for head, below in parts.items()
     }
-    return dataclasses.replace(trial, **new)
+    made = dataclasses.replace(trial, **new)
+    if not isinstance(made, Trial):  # a trial has looked at itself
+        require_ranges(made)
+    return made
 
 
 def fitted(value: Any, owner: Any, name: str) -> Any:
