@@ -178,6 +178,12 @@ class Order:
         ended = {name: found.get(name, 0) for name in ("failed", "diverged", "capped")}
         return {"cells": len(cells), "done": sum(found.values()) - ended["failed"], **ended}
 
+    @property
+    def whole(self) -> bool:
+        """Whether every cell has been run, however it ended."""
+        counts = self.counts()
+        return counts["done"] + counts["failed"] == counts["cells"]
+
     def draw(
         self,
         results: xr.Dataset,
