@@ -364,8 +364,16 @@ def _changes(pairs: Iterable[str]) -> dict[str, str]:
             raise BadInput(f"--set takes PATH=VALUE, not '{pair}'.")
         if path in changes:
             raise BadInput(f"'{path}' is set twice.")
-        changes[path] = value
+        changes[path] = _contents(value[1:]) if value.startswith("@") else value
     return changes
+
+
+def _contents(name: str) -> str:
+    """What a file holds: `--set PATH=@FILE` takes a long value from there."""
+    try:
+        return Path(name).read_text()
+    except (OSError, UnicodeDecodeError):
+        raise BadInput(f"the file '{name}' cannot be read.") from None
 
 
 def _workers(options: argparse.Namespace) -> int:
@@ -559,7 +567,7 @@ def _parser() -> argparse.ArgumentParser:
             "--scale", default=scale, help="smoke (seconds), quick (minutes, the default) or paper"
         )
         sub.add_argument(
-            "--set", action="append", default=[], metavar="PATH=VALUE", help="change a field; may be repeated"
+            "--set", action="append", default=[], metavar="PATH=VALUE", help="change a field (@FILE: to what it holds)"
         )
         sub.add_argument("--seeds", type=int, help="how many seeds")
         sub.add_argument(
