@@ -372,7 +372,7 @@ def _contents(name: str) -> str:
     """What a file holds: `--set PATH=@FILE` takes a long value from there."""
     try:
         return Path(name).read_text()
-    except (OSError, UnicodeDecodeError):
+    except (OSError, ValueError):
         raise BadInput(f"the file '{name}' cannot be read.") from None
 
 
