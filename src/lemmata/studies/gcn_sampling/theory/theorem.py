@@ -219,7 +219,7 @@ def predict(trial: Training) -> tuple[list[Condition], list[Prediction]]:
                 )
             ),
         ),
-        Prediction("mean deviation of a row of A^s, in parts of its sum", 2 * float(np.max(1 - rates))),
+        Prediction("mean deviation of a row of A^s, at most, in parts of its sum", 2 * float(np.max(1 - rates))),
         Prediction("labelled nodes for a normalised error of 0.9 (measured at 100 neurons)", labels_needed(s.norm)),
         Prediction("labelled nodes, (5.18) with constant 1 and p_1 = p_2 = 1", label_complexity(s._replace(inner=1, outer=1))),
     ]  # fmt: skip
