@@ -351,8 +351,16 @@ def _changes(pairs: Iterable[str]) -> dict[str, str]:
         path, equals, value = pair.partition("=")
         if not equals:
             raise BadInput(f"--set takes PATH=VALUE, not '{pair}'.")
-        changes[path] = value
+        changes[path] = _contents(value[1:]) if value.startswith("@") else value
     return changes
+
+
+def _contents(name: str) -> str:
+    """What a file holds: `--set PATH=@FILE` takes a long value from there."""
+    try:
+        return Path(name).read_text()
+    except (OSError, UnicodeDecodeError):
+        raise BadInput(f"the file '{name}' cannot be read.") from None
 
 
 def _workers(options: argparse.Namespace) -> int:
@@ -546,7 +554,7 @@ def _parser() -> argparse.ArgumentParser:
             "--scale", default=scale, help="smoke (seconds), quick (minutes, the default) or paper"
         )
         sub.add_argument(
-            "--set", action="append", default=[], metavar="PATH=VALUE", help="change a field; may be repeated"
+            "--set", action="append", default=[], metavar="PATH=VALUE", help="change a field (@FILE: to what it holds)"
         )
         sub.add_argument("--seeds", type=int, help="how many seeds")
         sub.add_argument(
