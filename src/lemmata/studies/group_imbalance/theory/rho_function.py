@@ -233,5 +233,5 @@ def std_envelope(mean: np.ndarray, std: float, kind: Kind = "sigmoid") -> float:
     limit = concentrated_limit(m, kind)
     if std <= turn and limit > 0:
         return limit / (2 * turn) * std**2
-    low = min(rho(m / s, s, kind) for s in np.geomspace(*sorted((std, turn)), FINE))
+    low = min(rho(m / s, s, kind) for s in np.geomspace(min(std, turn), max(std, turn), FINE))
     return low if std > turn else std * low

@@ -147,7 +147,7 @@ class Descents(Learner):
     def record(self, state: Learning) -> dict[str, Array]:
         sight, teacher = state.world, state.world.world.teacher
         kind = self.population.activation
-        _, scaled = value_and_gradient(state.params, *state.data, kind)
+        _, scaled = value_and_gradient(state.params, *state.data, kind=kind)
         samples, rate = self.population.samples, sight.step * self.descent.learning_rate
         size, decay = sight.spectrum.shape[0], 1 - rate * sight.spectrum
         ahead = jnp.linalg.norm(state.params - rate * scaled - sight.critical)
@@ -158,7 +158,7 @@ class Descents(Learner):
             "distance": self._distance(state),
             "critical_found": sight.found,
             "final_loss": state.fit.loss,
-            "critical_loss": jnp.mean(loss_of(sight.critical, *state.data, kind)),
+            "critical_loss": jnp.mean(loss_of(sight.critical, *state.data, kind=kind)),
             "contraction": ahead / self._distance(state),
             "contraction_exact": 1 - rate * sight.spectrum[0],
             "curvature_low": sight.spectrum[0],

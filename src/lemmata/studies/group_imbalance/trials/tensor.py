@@ -228,8 +228,8 @@ def _eigenvectors(matrices: np.ndarray) -> np.ndarray:
         2, size, size
     )
     values, vectors = np.linalg.eig(leading[1] @ np.linalg.pinv(leading[0]))
-    real = np.abs(values.imag).max() < 1e-9 * max(np.abs(values).max(), 1e-300)
-    return vectors.real if real and np.linalg.cond(vectors) < 1e6 else np.eye(size)
+    real = np.abs(np.imag(values)).max() < 1e-9 * max(np.abs(values).max(), 1e-300)
+    return np.real(vectors) if real and np.linalg.cond(vectors) < 1e6 else np.eye(size)
 
 
 def _strengths(tensor: np.ndarray, vectors: np.ndarray) -> np.ndarray:
