@@ -429,7 +429,7 @@ LEDGER = (
     Statement("Table 4.1", "exponents and directions", "beside the Fisher information's directions",
               "theory.table_4_1", "claim table-samples-mean, claim sharp-error-mean"),
     Statement("(C.5), Subroutine 1", "tensor initialisation", "eigenvalues by magnitude; signs fixed; magnitudes inverted; rank K needed",
-              "trials.tensor_initialisation, trials.tensor.decompose", "claim deviation-inverted, claim deviation-literal, claim tensor-basin"),
+              "trials.tensor_initialisation", "claim deviation-inverted, claim deviation-literal, claim tensor-basin"),
     Statement("Footnote 15", "other activations", "rescaled to (0, 1); with erf phi' / phi is unbounded, so that (C.150) is lost",
               "network.neuron", "claim activation-linear, claim activation-error, claim activation-excess"),
     Statement("(C.110)", "n_sc = O(|mu|^4) for small means", "the closed form stays above a constant",
