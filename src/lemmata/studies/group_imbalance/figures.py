@@ -122,7 +122,7 @@ def _descent(steps: int, logs: int = 60) -> Descent:
     )
 
 
-def _opposite(trial: Descents, shift: float) -> Descents:
+def _opposite(trial, shift: float):
     return put(trial, "population.shifts", (shift, -shift))
 
 

@@ -330,7 +330,7 @@ def lipschitz(results: xr.Dataset) -> Drawn:
                 results[name].sel(shift=shift),
                 "spread",
                 colour,
-                f"means {shift:g} and {-shift:g}",
+                f"|mean| {shift:g} in each coordinate",
                 "o-",
             )
         reference(axes, y=1.0)
