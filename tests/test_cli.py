@@ -81,6 +81,17 @@ def test_check_judges_a_claim_under_each_reading_with_conditions_of_what_was_run
     assert all(c["cells"] > 1 for c in plain[0]["conditions"])
 
 
+def test_predict_says_in_words_where_a_margin_is_no_number(capsys):
+    code = main(
+        ["predict", "shallow-vit", "--set", "data.confusion_fraction=0", "--set", "network.value_error=0.6"]
+    )
+    text = " ".join(capsys.readouterr().out.replace("\u2502", " ").split())
+    assert code == 0
+    assert "asks for nothing here" in text
+    assert "out of reach here" in text
+    assert not {"inf", "nan", "0"} & set(text.split())
+
+
 def test_predict_needs_no_training(capsys):
     report = said(capsys, "predict", "benign-overfitting", "--set", "data.signal_norm=25", "--json")
     values = {p["name"]: p["value"] for p in report["predictions"]}

@@ -1,5 +1,6 @@
 """The report: one page, nothing loaded from elsewhere, everything that a verdict says, failures shown as such."""
 
+import json
 import re
 from dataclasses import dataclass
 from html.parser import HTMLParser
@@ -12,8 +13,9 @@ import xarray as xr
 from lemmata.measure.compare import ConditionCount, Verdict
 from lemmata.measure.estimate import Estimate
 from lemmata.report import chapters, page
+from lemmata.report.record import markdown, record
 from lemmata.status import CONVERGED, DIVERGED
-from lemmata.study import Claim, Figure, Study
+from lemmata.study import Claim, Figure, Statement, Study
 
 LOCAL = (Estimate(-0.4, -0.5, -0.3), Estimate(-0.2, -0.3, -0.1))
 
@@ -177,3 +179,28 @@ def test_outcomes_differ_without_colour(html):
     style = html.split("<style>")[1].split("</style>")[0]
     assert re.search(r"\.fails \{[^}]*(bold|underline)", style)
     assert "@media print" in style
+
+
+def test_table_in_markdown_has_a_row_a_claim_and_the_readings_side_by_side():
+    text = markdown(
+        STUDY, [verdict("law", reading="a"), verdict("law", "holds", reading="b"), verdict("floor")]
+    )
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert rows[0].split(" | ")[1:3] == ["a", "b"]
+    assert "**fails** -0.1 [-0.2, 0] | holds -0.1 [-0.2, 0]" in rows[2]
+    assert len(rows) == 4
+
+
+def test_published_verdicts_come_back_as_findings_of_the_ledger(monkeypatch):
+    seen = [
+        verdict("law", reading="a"),
+        verdict("law", "holds", reading="b", measured=Estimate.absent("no run")),
+    ]
+    published = tuple(json.loads(record(seen, "quick"))["verdicts"])
+    assert (published[0]["value"], published[1]["value"]) == (-0.1, None)
+    line = Statement("Theorem 1", "so", held_against="claim law, claim floor, test x", finding="loose")
+    monkeypatch.setitem(STUDY.__dict__, "published", published)
+    monkeypatch.setitem(STUDY.__dict__, "lock", {})
+    assert STUDY.finding(line) == "loose; law: fails / holds; floor: not judged yet"
+    monkeypatch.setitem(STUDY.__dict__, "lock", {"law": {"draw": 2}})
+    assert "law: fails / holds, before it was changed" in STUDY.finding(line)

@@ -25,7 +25,7 @@ ROOMS = ("data", "network", "trials", "theory", "measures", "figures", "pictures
 @pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
 def test_a_study_has_the_rooms_that_every_study_has_and_no_others(study):
     found = {path.stem for path in study.folder.iterdir() if not path.name.startswith("__")}
-    assert found - {"__pycache__"} == {*ROOMS, "claims", "README", "lock"}
+    assert found - {"__pycache__", "verdicts"} == {*ROOMS, "claims", "README", "lock"}
     for room in ROOMS:
         assert importlib.import_module(f"{study.package}.{room}").__doc__
 
@@ -66,6 +66,14 @@ def test_the_ledger_names_functions_and_claims_that_exist(study):
             assert hasattr(study.room(room), function), f"{line.number}: {name}"
         claims = [w.removeprefix("claim ") for w in line.held_against.split(", ") if w.startswith("claim ")]
         assert set(claims) <= known, f"{line.number}: {claims}"
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
+def test_published_verdicts_are_of_claims_as_they_are_registered(study):
+    for verdict in study.published:
+        figure = study.figure(study.claim(verdict["id"]).figure)
+        assert verdict["draw"] == figure.draw_number, verdict
+        assert verdict["reading"] in (figure.readings or ("",)), verdict
 
 
 @pytest.mark.parametrize(("study", "id"), FIGURES)

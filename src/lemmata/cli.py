@@ -178,7 +178,7 @@ def predict(options: argparse.Namespace) -> None:
             }
         )
     rows = [
-        (c.name, {True: "met", False: "violated", None: "order only"}[c.holds], f"{c.margin:.3g}")
+        (c.name, {True: "met", False: "violated", None: "order only"}[c.holds], _margin(c.margin))
         for c in conditions
     ]
     _print_table("Conditions", ("condition", "", "margin (1 = just met)"), rows)
@@ -253,12 +253,22 @@ def export(options: argparse.Namespace) -> None:
 def report(options: argparse.Namespace) -> None:
     from lemmata.desk import stored_orders
     from lemmata.report import Chapter, page
+    from lemmata.report.record import markdown, record
 
-    parts = []
-    for s in [study(id) for id in options.studies] or studies().values():
+    path = Path(options.to)
+    chosen = [study(id) for id in options.studies] or list(studies().values())
+    if path.suffix == ".json" and len(chosen) > 1:
+        raise BadInput("a record of verdicts is of one study: name it.")
+    parts, written = [], []
+    for s in chosen:
         orders = stored_orders(s, options.scale)
         results = [order.results() for order in orders]
         verdicts = s.check(*results)
+        if orders and path.suffix in (".json", ".md"):
+            written.append(
+                record(verdicts, options.scale) if path.suffix == ".json" else markdown(s, verdicts)
+            )
+            continue
         chapters = []
         for order, one in zip(orders, results, strict=True):
             reading = one.attrs["reading"]
@@ -270,13 +280,12 @@ def report(options: argparse.Namespace) -> None:
             )
         if chapters:
             parts.append((s, chapters))
-    if not parts:
+    if not parts and not written:
         raise BadInput(
             f"nothing is stored at scale '{options.scale}' yet; run a figure or check a study first."
         )
-    path = Path(options.to)
     try:
-        path.write_text(page(parts), encoding="utf-8")
+        path.write_text("\n".join(written) or page(parts), encoding="utf-8")
     except OSError as error:
         raise BadInput(f"cannot write '{path}': {error.strerror}.") from None
     print(path)
@@ -288,8 +297,9 @@ def ledger(options: argparse.Namespace) -> None:
 
     s = study(options.name)
     if options.json:
-        return _print_json({"study": s.id, "statements": [asdict(line) for line in s.ledger]})
-    rows = [(line.number, line.says, line.mended, line.held_against, line.finding) for line in s.ledger]
+        lines = [asdict(line) | {"finding": s.finding(line)} for line in s.ledger]
+        return _print_json({"study": s.id, "statements": lines})
+    rows = [(line.number, line.says, line.mended, line.held_against, s.finding(line)) for line in s.ledger]
     _print_table(s.title, ("number", "as printed", "as mended", "held against", "finding"), rows)
 
 
@@ -458,6 +468,13 @@ def _print_violations(verdicts: "list[Verdict]") -> None:
         print(f"  {c.name}: met in {c.met} of {c.cells} cells, missed {worst}")
 
 
+def _margin(margin: float) -> str:
+    """How far a condition is met; in words where no number says it."""
+    if math.isinf(margin):
+        return "asks for nothing here"
+    return f"{margin:.3g}" if margin > 0 else "out of reach here"
+
+
 def _range(tolerance: tuple[float, float]) -> str:
     low, high = tolerance
     if math.isinf(low) or math.isinf(high):
@@ -583,10 +600,11 @@ def _parser() -> argparse.ArgumentParser:
     command("work", work, "Work on what a run with --on spool or slurm offers in its folder", dir="DIR")
     sub = command("export", export, "Results as netCDF or parquet", dir="DIR")
     sub.add_argument("--to", required=True, metavar="FILE.nc|FILE.parquet")
-    sub = command("report", report, "One self-contained HTML page from what is stored")
+    about = "One self-contained HTML page from what is stored, or only its verdicts (FILE.md, FILE.json)"
+    sub = command("report", report, about)
     sub.add_argument("studies", nargs="*", metavar="STUDY", help="default: all that have results")
     sub.add_argument("--scale", default="quick")
-    sub.add_argument("--to", default="report.html", metavar="FILE.html")
+    sub.add_argument("--to", default="report.html", metavar="FILE")
     sub = command(
         "ledger", ledger, "Every numbered statement of the paper and what it is held against", name="STUDY"
     )

@@ -246,6 +246,24 @@ class Study:
         path = self.folder / "lock.json"
         return json.loads(path.read_text()) if path.exists() else {}
 
+    @cached_property
+    def published(self) -> tuple[dict[str, Any], ...]:
+        """The verdicts that the study publishes (`verdicts.json`, made by `lemmata report STUDY --to FILE.json`)."""
+        path = self.folder / "verdicts.json"
+        return tuple(json.loads(path.read_text())["verdicts"]) if path.exists() else ()
+
+    def finding(self, line: Statement) -> str:
+        """What came out for a statement of the ledger: the published verdicts of its claims, and what else is known."""
+        said = [line.finding] if line.finding else []
+        words = line.held_against.split(", ")
+        for id in [word.removeprefix("claim ") for word in words if word.startswith("claim ")]:
+            own = [v for v in self.published if v["id"] == id]
+            outcome = " / ".join(dict.fromkeys(v["verdict"] for v in own)) or "not judged yet"
+            stale = any(v["draw"] != self.draw_number(self.claim(id).figure) for v in own)
+            loose = next((f" ({v['looseness']})" for v in own if v["looseness"]), "")
+            said.append(f"{id}: {outcome}{loose}{', before it was changed' if stale else ''}")
+        return "; ".join(said)
+
     def draw_number(self, figure: str) -> int:
         """The number of times that the seeds of a figure have been drawn anew; 0 before anything was registered."""
         return max(

@@ -249,6 +249,7 @@ CORNERS = [
     {"network.value_error": 0.0, "network.key_query_error": 0.0, "data.noise_std": 0.0},
     {"data.samples": 1, "data.relevant_fraction": 0.94},
     {"network.output_weights": "shared", "descent.learning_rate": 0.1},
+    {"data.noise_std": 2.0},  # sigma + tau above one
 ]
 
 
@@ -262,6 +263,11 @@ def test_a_prediction_is_a_finite_number_or_a_sentence(changes):
         else:
             assert math.isfinite(one.value), one
             assert one.value != 0, one
+
+
+def test_noise_above_one_breaks_condition_eight_with_any_confusion():
+    conditions, _ = theory.predict(put_all(template(), {"data.noise_std": 2.0}))
+    assert next(c for c in conditions if c.name.startswith("(8)")).holds is False
 
 
 def test_prediction_answers_the_practitioner():

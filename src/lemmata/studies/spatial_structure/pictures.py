@@ -199,7 +199,7 @@ def events(results: xr.Dataset) -> Drawn:
                     reference(axes, x=times[event], label=label, style=style)
             log_to_zero(axes, "x", 1)
             beta = "" if name is None else rf", $\beta$ = {name:g}"
-            panel(axes, "step", title.split(" and")[0], title + beta)
+            panel(axes, "step", title.split(" and")[0], title + beta, keyed=name == names[-1])
     return figure, f"Population descent as three numbers, {_said(results)}; median ends of the events. {BAND}"
 
 

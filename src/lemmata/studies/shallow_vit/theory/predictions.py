@@ -94,6 +94,7 @@ def _theorem(s: Setting) -> list[Prediction]:
     )
     attention = float(lemmas.relevant_attention_printed(1.0, s.spread, s.relevant_fraction, 1.0))
     many = "any: there are no confusion tokens."
+    drowned = f"none: sigma + tau = {s.disorder:.3g} is not below one."
     return [
         number("samples by (10), constants 1", theorem.samples_needed(s), lost),
         number("samples by (13), attention frozen, constants 1", theorem.samples_needed_frozen(s), lost),
@@ -103,7 +104,8 @@ def _theorem(s: Setting) -> list[Prediction]:
                theorem.steps_from_growth(s, attention),
                f"none: {narrow[6:-1]} or alpha_* p is not above sigma + tau."),
         number("steps by the thesis, eta^-3/5, constant 1 (see claim steps-rate)", theorem.steps_needed_thesis(s), ""),
-        number("smallest relevant fraction by condition (8), slack 1/2", theorem.relevant_fraction_needed(s), many),
+        number("smallest relevant fraction by condition (8), slack 1/2", theorem.relevant_fraction_needed(s),
+               many if s.disorder < 1 else drowned),
         number("the mean fraction of N samples is off by at most (66)",
                theorem.concentration_error(s.samples), "nothing can be said of one sample."),
         number("share of weights saved by freezing the attention", theorem.parameters_saved_by_freezing(

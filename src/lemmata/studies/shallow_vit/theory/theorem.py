@@ -154,8 +154,9 @@ def smallest_width_slack(s: Setting) -> float:
 
 
 def relevant_fraction_needed(s: Setting) -> float:
-    """alpha_# / (epsilon_S exp(-(delta+tau)) (1 - (sigma+tau))) ([P] 8); [T] has no epsilon_S, that is 1."""
-    return _ratio(s.confusion_fraction, s.room)
+    """alpha_# / (epsilon_S exp(-(delta+tau)) (1 - (sigma+tau))) ([P] 8); [T] has no epsilon_S, that is 1. Infinite where
+    sigma + tau is not below one."""
+    return s.confusion_fraction / s.room if s.room > 0 else math.inf
 
 
 def relevant_fraction_boundary(nondiscriminative: float, s: Setting) -> float:
@@ -176,11 +177,6 @@ def batch_for_gates(s: Setting) -> float:
     return (
         cross * s.hidden_std * math.sqrt(s.patterns) / (s.slack * s.relevant_fraction * attention**2)
     ) ** 2
-
-
-def typical_noise(noise_std: float, dim: int) -> float:
-    """c_0 sqrt(d): the typical length of Gaussian token noise, the tau of the experiments."""
-    return noise_std * math.sqrt(dim)
 
 
 def thesis_batch_sides(s: Setting) -> tuple[float, float]:

@@ -1,0 +1,70 @@
+"""Verdicts as a record that a study publishes (`verdicts.json`), and as a table in Markdown for its README."""
+
+import json
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from lemmata.measure.compare import Verdict
+from lemmata.study import Study
+
+
+def record(verdicts: Sequence[Verdict], scale: str) -> str:
+    """What a study publishes: every verdict with its number, interval, seeds and draw number, as JSON, a line a verdict."""
+    lines = [f"  {json.dumps(_plain(v))}" for v in verdicts]
+    return f'{{"scale": "{scale}", "verdicts": [\n' + ",\n".join(lines) + "\n]}\n"
+
+
+def _plain(v: Verdict) -> dict[str, Any]:
+    m = v.measured
+    numbers = {name: float(f"{getattr(m, name):.4g}") for name in ("value", "low", "high")}
+    return {
+        "id": v.id,
+        "reading": v.reading,
+        "verdict": v.verdict,
+        **{name: number if isfinite(number) else None for name, number in numbers.items()},
+        "looseness": v.looseness,
+        "seeds": v.seeds,
+        "draw": v.draw,
+    }
+
+
+def markdown(study: Study, verdicts: Sequence[Verdict]) -> str:
+    """A table for every figure, its claims in rows and the readings of the paper side by side."""
+    parts = []
+    for id, title in study.figures.items():
+        claims = {claim.id for claim in study.bearing_on(id)}
+        own = [v for v in verdicts if v.id in claims]
+        if own:
+            parts.append(
+                f"**`{id}`** ({title.lower() if title[1:2].islower() else title})\n\n{_table(own)}\n"
+            )
+    return "\n".join(parts)
+
+
+def _table(verdicts: Sequence[Verdict]) -> str:
+    readings = list(dict.fromkeys(v.reading for v in verdicts))
+    head = ["claim", *(reading or "measured" for reading in readings), "holds within", "cells inside", "draw"]
+    rows: dict[str, list[Verdict]] = {}
+    for v in verdicts:
+        rows.setdefault(v.id, []).append(v)
+    lines = [head, ["---"] * len(head)]
+    for id, own in rows.items():
+        said: Mapping[str, str] = {v.reading: _said(v) for v in own}
+        first = own[0]
+        lines.append(
+            [f"`{id}`", *(said.get(r, "") for r in readings), first.within, _inside(first), str(first.draw)]
+        )
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _said(v: Verdict) -> str:
+    m = v.measured
+    number = "none" if not m.exists else f"{m.value:.3g}" if m.exact else f"{m.value:.3g} {m.interval}"
+    outcome = f"**{v.verdict}**" if v.verdict == "fails" else v.verdict
+    return f"{outcome} {number}"
+
+
+def _inside(v: Verdict) -> str:
+    """In how many of the cells every condition is met, taking each by itself: the fewest."""
+    return min((f"{c.met} of {c.cells}" for c in v.conditions), key=lambda s: int(s.split()[0]), default="")
