@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -79,6 +80,19 @@ def test_check_judges_a_claim_under_each_reading_with_conditions_of_what_was_run
     assert set(margins[0]) == set(margins[1])
     assert margins[0] != margins[1]
     assert all(c["cells"] > 1 for c in plain[0]["conditions"])
+
+
+def test_report_writes_a_page_a_table_or_a_record_of_what_is_stored(ran, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ran, tmp_path / "runs" / "benign-overfitting" / "fig1" / "smoke")
+    words = ["report", "benign-overfitting", "--scale", "smoke", "--to"]
+    assert [main([*words, name]) for name in ("page.html", "table.md", "record.json")] == [0, 0, 0]
+    assert "<h1>" in Path("page.html").read_text()
+    assert "| `boundary-exponent` | " in Path("table.md").read_text()
+    judged = json.loads(Path("record.json").read_text())["verdicts"]
+    assert {v["id"] for v in judged} == {c.id for c in study("benign-overfitting").bearing_on("fig1")}
+    assert main(["report", "--scale", "smoke", "--to", "record.json"]) == 2
+    assert "of one study" in capsys.readouterr().err
 
 
 def test_predict_says_in_words_where_a_margin_is_no_number(capsys):

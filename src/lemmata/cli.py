@@ -260,11 +260,14 @@ def report(options: argparse.Namespace) -> None:
     if path.suffix == ".json" and len(chosen) > 1:
         raise BadInput("a record of verdicts is of one study: name it.")
     parts, written = [], []
+    only_verdicts = path.suffix in (".json", ".md")
     for s in chosen:
         orders = stored_orders(s, options.scale)
+        if only_verdicts:  # those of a figure that is only half run are not for publication
+            orders = [order for order in orders if order.whole]
         results = [order.results() for order in orders]
         verdicts = s.check(*results)
-        if orders and path.suffix in (".json", ".md"):
+        if orders and only_verdicts:
             written.append(
                 record(verdicts, options.scale) if path.suffix == ".json" else markdown(s, verdicts)
             )
@@ -348,8 +351,16 @@ def _changes(pairs: Iterable[str]) -> dict[str, str]:
         path, equals, value = pair.partition("=")
         if not equals:
             raise BadInput(f"--set takes PATH=VALUE, not '{pair}'.")
-        changes[path] = value
+        changes[path] = _contents(value[1:]) if value.startswith("@") else value
     return changes
+
+
+def _contents(name: str) -> str:
+    """What a file holds: `--set PATH=@FILE` takes a long value from there."""
+    try:
+        return Path(name).read_text()
+    except (OSError, UnicodeDecodeError):
+        raise BadInput(f"the file '{name}' cannot be read.") from None
 
 
 def _workers(options: argparse.Namespace) -> int:
@@ -543,7 +554,7 @@ def _parser() -> argparse.ArgumentParser:
             "--scale", default=scale, help="smoke (seconds), quick (minutes, the default) or paper"
         )
         sub.add_argument(
-            "--set", action="append", default=[], metavar="PATH=VALUE", help="change a field; may be repeated"
+            "--set", action="append", default=[], metavar="PATH=VALUE", help="change a field (@FILE: to what it holds)"
         )
         sub.add_argument("--seeds", type=int, help="how many seeds")
         sub.add_argument(

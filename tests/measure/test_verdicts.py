@@ -1,5 +1,7 @@
 """Verdicts follow from intervals and tolerances, say what is missing, and err no more often than they say."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -84,6 +86,13 @@ def test_conditions_stand_beside_the_verdict_with_their_margins():
         "fails, but condition (7) (its hidden constant set to 1) is violated by a factor 2 in 1 of 4 cells"
     )
     assert verdict(0.5, 0.05, ConditionCount("(1)", 4, 4, 3.0, True)).sentence == "holds"
+
+
+def test_counts_of_conditions_are_plain_numbers_whatever_the_margins_are():
+    [count] = ConditionCount.of(
+        [[Condition("(7)", None, np.float64(2.0))], [Condition("(7)", None, np.float64(0.5))]]
+    )
+    assert json.dumps([count.met, count.cells, count.margin]) == "[1, 2, 0.5]"
 
 
 def test_conditions_are_counted_by_name_with_their_worst_margin():

@@ -161,6 +161,12 @@ class Order:
         ended = {name: found.count(name) for name in ("failed", "diverged", "capped")}
         return {"cells": len(self.sweep.cells), "done": len(found) - ended["failed"], **ended}
 
+    @property
+    def whole(self) -> bool:
+        """Whether every cell has been run, however it ended."""
+        counts = self.counts()
+        return counts["done"] + counts["failed"] == counts["cells"]
+
     def draw(self, results: xr.Dataset, verdicts: "list[Verdict]", format: str = "png") -> Path:
         """The picture, beside the results."""
         path = self.store.path / f"{self.figure.id}.{format}"

@@ -32,7 +32,7 @@ class Condition:
     @property
     def met(self) -> bool:
         """Whether it holds, a hidden constant set to 1."""
-        return self.margin >= 1 if self.holds is None else self.holds
+        return bool(self.margin >= 1) if self.holds is None else self.holds
 
 
 @dataclass(frozen=True)

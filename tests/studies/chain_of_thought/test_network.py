@@ -1,4 +1,7 @@
-"""The layer in the basis of patterns is the layer itself; its gradient by hand is that of automatic differentiation."""
+"""Three ways to the layer agree: tokens, the basis of patterns, classes of entries; the gradient by hand is that of automatic
+differentiation."""
+
+from itertools import permutations
 
 import jax
 import jax.numpy as jnp
@@ -6,44 +9,112 @@ import numpy as np
 import pytest
 
 from lemmata.bench.patterns import orthonormal
+from lemmata.guard import double
 from lemmata.studies.chain_of_thought import network
 from lemmata.studies.chain_of_thought.data import Chains
 
 DATA = Chains(dim=12, patterns=6, steps=3, examples=7)
 
 
-def drawn(key=0):
-    frame = orthonormal(jax.random.key(key), 9, 12, jnp.float64)
-    w = 0.3 * jax.random.normal(jax.random.key(key + 1), (24, 24))
-    return frame[:6], frame[6:], w, DATA.draw(jax.random.key(key + 2), 5)
+@pytest.fixture(scope="module")
+def drawn():
+    with double():
+        frame = orthonormal(jax.random.key(0), 12, 12, jnp.float64)
+        w = 0.3 * jax.random.normal(jax.random.key(1), (24, 24))
+        prompts = DATA.draw(jax.random.key(2), 5)
+        tokens = jax.vmap(lambda p: network.tokens_of(p, frame[:6], frame[6:9]))(prompts)
+    return frame, w, prompts, tokens
 
 
-def test_the_table_gives_the_loss_of_the_weights():
-    patterns, encodings, w, prompts = drawn()
-    direct = jax.vmap(lambda p: network.direct_loss(w, p, patterns, encodings))(prompts)
-    table = network.in_basis(w, patterns, encodings)
-    np.testing.assert_allclose(jax.vmap(lambda p: network.loss(table, p))(prompts), direct, rtol=1e-13)
+def table_of(w, frame):
+    return network.table_of(network.in_frame(w, frame), 6, 3)
 
 
-def test_the_gradient_by_hand_is_that_of_automatic_differentiation():
-    patterns, encodings, w, prompts = drawn()
-    table = network.in_basis(w, patterns, encodings)
-    for n in range(5):
-        prompt = jax.tree.map(lambda part, n=n: part[n], prompts)
-        loss, by_hand = network.slope(table, prompt)
-        np.testing.assert_allclose(loss, network.loss(table, prompt), rtol=1e-13)
-        np.testing.assert_allclose(by_hand, jax.grad(network.loss)(table, prompt), atol=1e-14)
-        direct = jax.grad(network.direct_loss)(w, prompt, patterns, encodings)
-        np.testing.assert_allclose(by_hand, network.in_basis(direct, patterns, encodings), atol=1e-14)
+def test_the_table_gives_the_loss_of_the_weights(drawn):
+    frame, w, prompts, tokens = drawn
+    direct = jax.vmap(lambda t: network.direct_loss(w, t))(tokens)
+    found = jax.vmap(lambda p: network.loss(table_of(w, frame), p))(prompts)
+    np.testing.assert_allclose(found, direct, rtol=1e-13)
 
 
-def test_the_sums_over_patterns_and_steps_are_conserved():
-    """11.2: sum_j (mu_j; 0)^T W, sum_j (0; mu_j)^T W and sum_k c_k^T W do not move."""
-    patterns, encodings, w, prompts = drawn()
-    table = network.in_basis(w, patterns, encodings)
-    moved = jax.vmap(lambda p: network.slope(table, p)[1])(prompts).sum(0)
+def test_the_gradient_by_hand_is_that_of_automatic_differentiation(drawn):
+    frame, w, prompts, tokens = drawn
+    loss, by_hand = network.slope(table_of(w, frame), prompts)
+
+    def mean(table):
+        return jnp.mean(jax.vmap(lambda p: network.loss(table, p))(prompts))
+
+    def direct(weights):
+        return jnp.mean(jax.vmap(lambda t: network.direct_loss(weights, t))(tokens))
+
+    np.testing.assert_allclose(loss, mean(table_of(w, frame)), rtol=1e-13)
+    np.testing.assert_allclose(by_hand, jax.grad(mean)(table_of(w, frame)), atol=1e-14)
+    np.testing.assert_allclose(by_hand, table_of(jax.grad(direct)(w), frame), atol=1e-14)
+
+
+def test_the_sums_over_patterns_and_steps_are_conserved(drawn):
+    """sum_j (mu_j; 0)^T W, sum_j (0; mu_j)^T W and sum_k c_k^T W do not move."""
+    frame, w, prompts, _ = drawn
+    moved = network.slope(table_of(w, frame), prompts)[1]
     for rows in (slice(0, 6), slice(6, 12), slice(12, 15)):
         np.testing.assert_allclose(moved[rows].sum(0), 0, atol=1e-14)
+
+
+def test_a_table_put_back_into_the_weights_is_found_there(drawn):
+    frame, w, _, _ = drawn
+    wide = network.in_frame(w, frame)
+    table = jax.random.normal(jax.random.key(5), (15, 9))
+    changed = network.with_table(wide, table)
+    np.testing.assert_array_equal(network.table_of(changed, 6, 3), table)
+    np.testing.assert_array_equal(changed[:, 9:], wide[:, 9:])
+
+
+def test_products_of_tokens_count_what_they_share(drawn):
+    """(F.71) to (F.73): same pattern, same label and same step add one each."""
+    _, _, prompts, tokens = drawn
+    top, bottom, step = (np.asarray(part[0]) for part in (prompts.top, prompts.bottom, prompts.step))
+    columns = np.asarray(tokens.columns[0])
+    shared = sum((one[:, None] == one[None]).astype(float) for one in (top, bottom, step))
+    np.testing.assert_allclose(columns @ columns.T, shared, atol=1e-12)
+    asked = (top == int(prompts.query[0])).astype(float) + (step == int(prompts.query_step[0]))
+    np.testing.assert_allclose(columns @ np.asarray(tokens.asked[0]), asked, atol=1e-12)
+
+
+def test_classes_of_entries_follow_the_mean_over_all_tasks():
+    """The gradient at a table of classes, averaged over all 24 shift tasks and all queries, is the one of the single task along
+    0, 1, 2, 3, class by class: the small system is closed."""
+    data = Chains(dim=8, patterns=4, steps=2, examples=10)
+    rng = np.random.default_rng(0)
+    classes = network.Classes(
+        *(jnp.asarray(rng.normal(size=s)) for s in ((2,), (2,), (2,), (2,), (2,), (2, 2)))
+    )
+    table = network.expand(classes, 4)
+    expected = data.expected()
+    _, slope = network.slope(table, expected)
+
+    def renamed(order):
+        names = jnp.asarray(order)
+        return expected._replace(
+            top=names[expected.top],
+            bottom=names[expected.bottom],
+            query=names[expected.query],
+            label=names[expected.label],
+        )
+
+    slopes = [network.slope(table, renamed(order))[1] for order in permutations(range(4))]
+    mean = sum(slopes) / len(slopes)
+    np.testing.assert_allclose(mean, network.expand(network.averaged(slope), 4), atol=1e-14)
+    np.testing.assert_allclose(network.expand(network.averaged(mean), 4), mean, atol=1e-14)
+
+
+def test_expected_counts_are_the_mean_of_drawn_prompts():
+    data = Chains(dim=8, patterns=4, steps=2, examples=10)
+    expected = data.expected()
+    assert np.allclose(expected.count.sum(1), 10 * 2 + np.arange(2))
+    own = expected.count[
+        (expected.top == expected.query[:, None]) & (expected.step == expected.query_step[:, None])
+    ]
+    np.testing.assert_allclose(own, 4.0)
 
 
 @pytest.mark.parametrize("generator", ["shift", "random"])
@@ -55,12 +126,26 @@ def test_steps_of_a_task_are_injective_and_shifts_have_no_fixed_point(generator)
         assert len({tuple(one) for one in maps}) == 3
 
 
-def test_a_prompt_shows_the_matching_share_and_hides_what_comes_later():
-    prompts = DATA.draw(jax.random.key(3), 18)
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_a_prompt_shows_the_matching_share_and_hides_what_comes_later(shuffled):
+    prompts = Chains(dim=12, patterns=6, steps=3, examples=7, shuffled=shuffled).draw(jax.random.key(3), 18)
     first = prompts.top[:, : 7 * 3 : 3]
     start = np.asarray([np.arange(18)[n] // 3 % 6 for n in range(18)])
     assert ((np.asarray(first) == start[:, None]).sum(1) == round(0.4 * 7)).all()
-    assert (np.asarray(prompts.shown[:, 21:].sum(1)) == np.arange(18) % 3).all()
+    assert (np.asarray(prompts.count[:, 21:].sum(1)) == np.arange(18) % 3).all()
     assert sorted(zip(start.tolist(), np.asarray(prompts.query_step).tolist(), strict=True)) == [
         (i, k) for i in range(6) for k in range(3)
     ]
+
+
+def test_a_layer_on_top_of_others_reads_what_it_attends_to():
+    """With one layer, one head and values (0 0; 0 I) the climb is the layer itself."""
+    rng = np.random.default_rng(1)
+    columns = jnp.asarray(rng.normal(size=(5, 4)))
+    columns = columns.at[-1, 2:].set(0)
+    w, v = jnp.asarray(rng.normal(size=(4, 4))), jnp.diag(jnp.array([0.0, 0.0, 1.0, 1.0]))
+    seen = jnp.tril(jnp.ones((5, 5)), -1).at[0, 0].set(1)
+    last, attention = network.climb(network.Layers(w[None, None], v[None, None]), columns, seen)
+    expected = jax.nn.softmax(columns[:-1] @ (w @ columns[-1]))
+    np.testing.assert_allclose(attention[0, 0, :-1], expected, rtol=1e-12)
+    np.testing.assert_allclose(last[2:], expected @ columns[:-1, 2:], rtol=1e-12)

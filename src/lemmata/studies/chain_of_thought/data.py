@@ -1,7 +1,8 @@
 """K-step reasoning prompts, by the indices of their patterns: a column says which pattern goes in, which comes out, at
 which step.
 
-Patterns are orthonormal, so that indices carry everything that a clean prompt holds; `network.tokens_of` makes the vectors.
+Patterns are orthonormal, so that indices carry everything that a clean prompt holds; `network.tokens_of` makes the vectors,
+and adds noise to them.
 """
 
 from typing import Literal, NamedTuple
@@ -10,7 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from lemmata.bench.patterns import each
 from lemmata.errors import require
@@ -21,13 +22,13 @@ Maps = Int[Array, "steps patterns"]
 
 
 class Prompt(NamedTuple):
-    """Context columns (`top`: step input, `bottom`: step output, `step`: 0 to K - 1; -1 as `bottom` for a column without value;
-    `shown`: whether the column is there), then the query column: its pattern, its step and its label."""
+    """Context columns (`top`: step input, `bottom`: step output, `step`: 0 to K - 1, `count`: how often the column is there),
+    then the query column: its pattern, its step and its label."""
 
     top: Int[Array, " columns"]
     bottom: Int[Array, " columns"]
     step: Int[Array, " columns"]
-    shown: Bool[Array, " columns"]
+    count: Float[Array, " columns"]
     query: Int[Array, ""]
     query_step: Int[Array, ""]
     label: Int[Array, ""]
@@ -38,15 +39,19 @@ class Chains(eqx.Module):
     with the query's own pattern.
 
     `generator`: `shift` walks along a random cycle, step k by k places (the document's experiments); `random` draws K
-    independent permutations, which may have fixed points.
+    independent permutations, which may have fixed points. `noise` is the norm of what is added to every pattern of the
+    context, orthogonal to all patterns (none in the document's training; for the simulator `tokens`). `shuffled` puts the
+    matching examples anywhere; one layer with encodings of steps cannot tell, others could.
     """
 
     match_fraction: float = 0.4
+    noise: float = 0.0
     dim: int = fixed(default=30)
     patterns: int = fixed(default=20)
     steps: int = fixed(default=3)
     examples: int = fixed(default=20)
     generator: Literal["shift", "random"] = fixed(default="shift")
+    shuffled: bool = fixed(default=False)
 
     def __check_init__(self):
         require(self.steps >= 1, f"a chain of thought has at least one step, not K = {self.steps}.")
@@ -61,6 +66,7 @@ class Chains(eqx.Module):
             0 < self.match_fraction <= 1,
             f"the fraction of matching examples lies in (0, 1], not {self.match_fraction}.",
         )
+        check_noise(self.noise)
         require(
             self.generator == "random" or self.steps < self.patterns,
             f"a shift by K = {self.steps} places is a step of its own only with more than K patterns, not {self.patterns}.",
@@ -78,10 +84,37 @@ class Chains(eqx.Module):
         task, others = jax.random.split(key)
         maps = self.maps(task)
         query = (index // self.steps) % self.patterns
-        own = jnp.arange(self.examples) < jnp.round(self.match_fraction * self.examples)
+        place = jnp.arange(self.examples)
+        if self.shuffled:
+            place = jax.random.permutation(jax.random.fold_in(others, 1), self.examples)
+        own = place < jnp.round(self.match_fraction * self.examples)
         other = jax.random.randint(others, (self.examples,), 1, self.patterns)
         first = jnp.where(own, query, (query + other) % self.patterns)
         return prompt_of(chain(maps, first), chain(maps, query), index % self.steps)
+
+    def expected(self) -> Prompt:
+        """A prompt for every query step that holds each column as often as it is expected: what the prompts of one task tend to
+        when there are many examples. All shift tasks look alike up to the names of the patterns; this is the one along
+        0, 1, 2, ... with the query's chain through pattern 0."""
+        require(self.generator == "shift", "only shift tasks look alike up to the names of the patterns.")
+        k, m = self.steps, self.patterns
+        own = jnp.round(self.match_fraction * self.examples)
+        step, top = (part.ravel() for part in jnp.meshgrid(jnp.arange(k), jnp.arange(m), indexing="ij"))
+        asked = jnp.cumsum(jnp.arange(k + 1)) % m  # the query's chain begins at 0 and takes 1, 2, ... places
+
+        def at(now: Int[Array, ""]) -> Prompt:
+            chained = top == asked[step]
+            count = jnp.where(chained, own + (step < now), (self.examples - own) / (m - 1))
+            return Prompt(top, (top + step + 1) % m, step, count, asked[now], now, asked[now + 1])
+
+        return jax.vmap(at)(jnp.arange(k))
+
+
+def check_noise(norm: float) -> None:
+    """Refuse noise beyond what (7.11) allows."""
+    require(
+        0 <= norm <= 0.5**0.5 + 1e-9, f"the noise has norm at most sqrt(2)/2 = 0.707 (7.11), not {norm:g}."
+    )
 
 
 def draw_maps(key: Key, steps: int, patterns: int, generator: str) -> Maps:
@@ -113,7 +146,7 @@ def prompt_of(
         jnp.concatenate([context[:, :-1].ravel(), asked[: steps - 1]]),
         jnp.concatenate([context[:, 1:].ravel(), asked[1:steps]]),
         jnp.concatenate([jnp.tile(step, examples), earlier]),
-        jnp.concatenate([jnp.ones(examples * steps, bool), earlier < at]),
+        jnp.concatenate([jnp.ones(examples * steps, jnp.float32), (earlier < at).astype(jnp.float32)]),
         asked[at],
         at,
         asked[at + 1],
@@ -124,7 +157,7 @@ def prompt_of(
 
 
 class Quality(NamedTuple):
-    """What decides a vote: `trajectory` tau (7.15) and `primacy` rho of the steps, `label` tau_o and `label_primacy` rho_o of
+    """What decides a vote: `trajectory` tau (7.17) and `primacy` rho of the steps, `label` tau_o and `label_primacy` rho_o of
     input to final output, and in how many rows the most likely final output is the right one (Condition 7.3.2: all)."""
 
     trajectory: float
@@ -159,7 +192,17 @@ def quality(transitions: Float[np.ndarray, "steps n n"], maps: Int[np.ndarray, "
     )
 
 
-def check_transitions(transitions: Float[np.ndarray, "steps n n"]) -> None:
+def check_patterns(patterns: np.ndarray, count: int, dim: int) -> None:
+    """Refuse patterns that are not orthonormal."""
+    given = np.asarray(patterns, float)
+    require(
+        given.shape == (count, dim), f"{count} patterns in {dim} dimensions are asked for, not {given.shape}."
+    )
+    off = float(np.abs(given @ given.T - np.eye(count)).max())
+    require(off < 1e-5, f"patterns are orthonormal; two of these have a product that is off by {off:.3g}.")
+
+
+def check_transitions(transitions: np.ndarray) -> None:
     """Refuse matrices that are no transition matrices."""
     require(
         transitions.ndim == 3 and transitions.shape[1] == transitions.shape[2],
@@ -171,18 +214,19 @@ def check_transitions(transitions: Float[np.ndarray, "steps n n"]) -> None:
 
 
 def row_accuracy_range(primacy: float, patterns: int) -> tuple[float, float]:
-    """The accuracies a for which a row with runner-up (1 - rho) a and the rest even has primacy exactly rho (2.6)."""
+    """The accuracies a for which a row with runner-up (1 - rho) a and the rest even has primacy exactly rho: below the first
+    the rest would beat the runner-up, above the second there is too little left for it and the primacy is larger."""
     return 1 / (1 + (patterns - 1) * (1 - primacy)), 1 / (2 - primacy)
 
 
 def stepwise(
     maps: Maps, accuracy: Float[Array, " steps"], primacy: float | Array
 ) -> Float[Array, "steps n n"]:
-    """A_k with the given accuracies: the right output a, the runner-up (the pattern after it) (1 - rho) a, the rest even; a
-    step of accuracy 1 is exact."""
+    """A_k with the given accuracies: the right output a, the runner-up (the next pattern along the task's cycle, `f_1` of it)
+    (1 - rho) a, the rest even; a step of accuracy 1 is exact. Every query then has the same law."""
     n = maps.shape[1]
     right = jax.nn.one_hot(maps, n)
-    second = jax.nn.one_hot((maps + 1) % n, n)
+    second = jax.nn.one_hot(maps[0][maps], n)
     a = jnp.asarray(accuracy)[:, None, None]
     runner = jnp.minimum((1 - primacy) * a, 1 - a)
     rest = (1 - a - runner) / max(n - 2, 1)

@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
+from numpy.polynomial import Polynomial
 from scipy.integrate import solve_ivp
-from scipy.stats import binom, poisson
+from scipy.special import gammaln, xlogy
+from scipy.stats import binom
 
 from lemmata.guard import double
 from lemmata.measure.compare import Condition
@@ -64,6 +66,12 @@ def tail_gap_printed(t: np.ndarray | float, s: Setting) -> np.ndarray | float:
     return np.sqrt(s.steps * s.patterns / (6 * s.learning_rate * np.asarray(t, float)))
 
 
+def loss_time(s: Setting, others: float) -> float:
+    """Steps to a loss eps late in training by the mended tail: `M (1 + 1/n) / (4 eta eps)`, since the loss is
+    `(1 - p)^2 (1 + 1/n) / 2` when the rest of the attention is spread over n outputs."""
+    return s.patterns * (1 + 1 / others) / (4 * s.learning_rate * s.loss)
+
+
 def match_share(gap: np.ndarray | float, match_fraction: float) -> np.ndarray | float:
     """`p = e^u / (e^u + (1 - alpha)/alpha)` (F.24): attention on matching columns of a step with logit gap u."""
     return 1 / (1 + (1 - match_fraction) / match_fraction * np.exp(-np.asarray(gap, float)))
@@ -95,28 +103,42 @@ def gap_growth_bound(s: Setting, matched: np.ndarray) -> np.ndarray:
 
 
 class Bounds(NamedTuple):
-    """Bounds on `p'^T G p`, positive where the logit falls."""
+    """Bounds on `p'^T G p`, positive where the logit falls, as polynomials in the attention p on matching columns."""
 
-    low: float
-    high: float
+    low: Polynomial
+    high: Polynomial
 
 
-def gradient_bounds(p: float, s: Setting) -> dict[str, Bounds]:
-    """Lemma F.3.5: the gradient between two columns of same or other pattern and same or other step, at attention p on matching
-    columns; without the step size."""
+def gradient_bounds(s: Setting) -> dict[str, Bounds]:
+    """Lemma F.3.5, (F.7) to (F.10): the gradient between two columns of same or other pattern and same or other step in the
+    first stage, in the order of the four masses; without the step size."""
     k, m, a = s.steps, s.patterns, (s.match_fraction / s.steps) ** 2
+    p, none = Polynomial([0.0, 1.0]), Polynomial([-inf])
     q = (1 - p) ** 2
     same = q / (k * m) * (-4 * p * (1 + a) + a * (1 + 2 * (k - 1) / k)) - a / k * q
     shift = (-4 - (3 * k - 2) * (1 - p) * (1 + a)) * p * (1 - p) / (k * m)
     top = q / (k * m) * (-a + (k - 1 + (2 * k - 1) * a) * p) - q * a / k
     return {
-        "same pattern, same step": Bounds(-inf, same),
-        "same pattern, other step": Bounds(shift + a / k * q, shift + p * q * (1 + a) / k),
+        "same pattern, same step": Bounds(none, same),
         "other pattern, same step": Bounds(top + q / k * (-p + (1 - p) * a), top),
+        "same pattern, other step": Bounds(shift + a / k * q, shift + p * q * (1 + a) / k),
         "other pattern, other step": Bounds(
             p * q / (k * m) * (1 + (2 - k) * a) + q * a / k,
             p * q / (k * m) * (2 - k + (2 - k) * a) + q * p * (1 + a) / k,
         ),
+    }
+
+
+def late_bounds(s: Setting, eps: float = 0.05) -> dict[str, Bounds]:
+    """Lemma F.3.7, (F.13) to (F.16), as printed: the same gradients in the second stage."""
+    p = Polynomial([0.0, 1.0])
+    rate = p * (1 - p) ** 2 / (2 * s.patterns)
+    little, none = Polynomial([eps]), Polynomial([-inf])
+    return {
+        "same pattern, same step": Bounds(none, -4 * rate),
+        "other pattern, same step": Bounds(-rate, rate),
+        "same pattern, other step": Bounds(-little, little),
+        "other pattern, other step": Bounds(-little, little),
     }
 
 
@@ -158,40 +180,56 @@ def icl_examples(match_fraction: float, label: float, label_primacy: float, patt
 
 
 def plurality(count: int, chances: np.ndarray) -> float:
-    """The probability that the first of several outcomes is the most frequent of `count` draws, ties split evenly (exact).
+    """The probability that the first of several outcomes is the most frequent of `count` draws, ties split evenly (exact)."""
+    return float(pluralities(count, chances)[count])
 
-    Counts of a multinomial are Poisson counts, mean `count` times each chance, given their sum. For each count c of the
-    first, the
-    others' laws are cut off at c, reaching c marked by y; ties split evenly are the integral over y from 0 to 1 of a
-    polynomial,
-    which Gauss-Legendre takes exactly.
+
+def pluralities(most: int, chances: np.ndarray) -> np.ndarray:
+    """That probability for every number of draws from 0 to `most`.
+
+    Counts of a multinomial are Poisson counts given their sum. For each count c of the first outcome, the others' laws are cut
+    off at c, reaching c marked by y; a tie with t others is shared as 1/(t + 1), the integral of y^t from 0 to 1, which
+    Gauss-Legendre takes exactly. All terms are positive, so that nothing is lost by rounding.
     """
-    return _plurality(int(count), tuple(np.round(np.asarray(chances, float), 14)))
+    return _pluralities(int(most), tuple(np.round(np.asarray(chances, float), 14)))
 
 
 @cache
-def _plurality(count: int, chances: tuple[float, ...]) -> float:
-    if count == 0:
-        return 1 / len(chances)
+def _pluralities(most: int, chances: tuple[float, ...]) -> np.ndarray:
+    wins = np.full(most + 1, 1 / len(chances))
+    if most == 0:
+        return wins
     nodes, shares = np.polynomial.legendre.leggauss(len(chances) // 2 + 1)
-    ties, shares = (nodes + 1) / 2, shares / 2
-    means, copies = np.unique(count * np.asarray(chances[1:], float), return_counts=True)
-    total = 0.0
-    for c in range(1, count + 1):
-        left = count - c
-        terms = np.arange(min(c, left) + 1)
-        series = np.zeros((len(ties), left + 1))
-        series[:, 0] = 1.0
-        for mean, times in zip(means, copies, strict=True):
-            factor = np.repeat(poisson.pmf(terms, mean)[None], len(ties), 0)
-            if c <= left:
-                factor[:, c] *= ties
-            for _ in range(int(times)):
-                series = np.stack(
-                    [np.convolve(a, b)[: left + 1] for a, b in zip(series, factor, strict=True)]
-                )
-        total += float(poisson.pmf(c, count * chances[0]) * (shares @ series[:, left]))
-    return total / float(poisson.pmf(count, count))
+    reached, drawn = np.arange(1, most + 1)[:, None, None], np.arange(most + 1)
+    means, copies = np.unique(most * np.asarray(chances[1:], float), return_counts=True)
+    series = np.zeros((most, len(nodes), most + 1))
+    series[..., 0] = 1.0
+    for mean, times in zip(means, copies, strict=True):
+        tied = np.where(drawn == reached, (nodes[:, None] + 1) / 2, 1.0)
+        power = np.where(drawn <= reached, tied * _poisson(drawn, mean), 0.0)
+        while times:  # the factor to the power of its copies, by squaring
+            series = _product(series, power) if times % 2 else series
+            times //= 2
+            power = _product(power, power) if times else power
+    first = _poisson(drawn, most * chances[0])[1:]
+    others = np.einsum("n,cnj->cj", shares / 2, series)
+    for count in range(1, most + 1):
+        below = np.arange(count)
+        wins[count] = np.sum(first[below] * others[below, count - 1 - below])
+    wins[1:] /= _poisson(drawn, float(most))[1:]
+    return wins
+
+
+def _poisson(count: np.ndarray, mean: float) -> np.ndarray:
+    return np.exp(xlogy(count, mean) - mean - gammaln(count + 1))
+
+
+def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Power series along the last dimension, multiplied and cut off."""
+    found, size = np.zeros_like(a), a.shape[-1]
+    for shift in range(size):
+        found[..., shift:] += a[..., : size - shift] * b[..., shift : shift + 1]
+    return found
 
 
 def icl_error(own: int, rows: np.ndarray, labels: np.ndarray) -> float:
@@ -230,7 +268,7 @@ def _errors_from(query: int, own: int, others: int, transitions: np.ndarray, map
     for matrix, one in zip(transitions, maps, strict=True):
         number = np.convolve(_binomial(own, here[state]), _binomial(others, there[state]))
         chances = _first(matrix[state], one[state])
-        right *= sum(w * plurality(c, chances) for c, w in enumerate(number) if w > 1e-10)
+        right *= float(number @ pluralities(len(number) - 1, chances))
         errors.append(1 - right)
         here, there, state = here @ matrix, there @ matrix, one[state]
     return np.asarray(errors)
@@ -260,7 +298,8 @@ def chernoff_exact(examples: int, match_fraction: float, trajectory: float, prim
 # At a trial ------------------------------------------------------------------------------------------------------------
 
 
-def setting(trial: Reasoning) -> Setting:
+def setting(trial: Reasoning, loss: float = 1e-3) -> Setting:
+    """The numbers of a trial that the statements on training need."""
     d, descent = trial.data, trial.descent
     return Setting(
         d.match_fraction,
@@ -269,7 +308,7 @@ def setting(trial: Reasoning) -> Setting:
         descent.learning_rate,
         d.examples,
         descent.batch,
-        max(descent.target_loss, 1e-3),
+        loss,
     )
 
 
@@ -318,7 +357,7 @@ def icl_conditions(trial: Reasoning) -> list[Condition]:
     return [
         *training_conditions(trial),
         Condition("Condition 7.3.2: the likeliest label is right", q.right_rows == 1, q.right_rows),
-        Condition("(7.21) examples l_ts", None, max(trial.test.lengths) / asked),
+        Condition("(7.22) examples l_ts", None, max(trial.test.lengths) / asked),
     ]
 
 
@@ -327,8 +366,8 @@ def _errors_at(test: Testing, steps: int, length: int) -> dict[str, float]:
     with double():
         maps, transitions = (np.asarray(part) for part in test.task(jax.random.key(0), steps))
     own = round(float(test.match_fraction) * length)
-    # A shifted copy of a query is another query with the same law, except in the constructions in pairs.
-    chosen = range(2) if test.errors.startswith("pairs") else range(1)
+    # In shift tasks every query has the same law; in the construction in pairs there are two kinds.
+    chosen = {"even": range(1), "single": range(1), "given": range(maps.shape[1])}.get(test.errors, range(2))
     whole = np.linalg.multi_dot([np.eye(maps.shape[1]), *transitions])
     labels = np.arange(maps.shape[1])
     for one in maps:
@@ -351,17 +390,27 @@ def predicted_errors(trial: Reasoning, length: int) -> dict[str, float]:
 def predict(trial: Reasoning) -> tuple[list[Condition], list[Prediction]]:
     """Will a chain of thought succeed, will in-context learning, and from how many examples."""
     q, s = test_quality(trial), setting(trial)
-    lengths = (1, 2, 4, 8, 16, 32, 64)
+    lengths = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128)
     errors = {n: predicted_errors(trial, n) for n in lengths}
 
     def from_(name: str) -> float | str:
-        enough = [n for n in lengths if errors[n][name] < 0.05]
-        return (
-            float(enough[0]) if enough else f"more than {lengths[-1]} ({errors[lengths[-1]][name]:.2g} there)"
-        )
+        enough = [n for n in lengths if max(errors[m][name] for m in lengths if m >= n) < 0.05]
+        last = errors[lengths[-1]][name]
+        return float(enough[0]) if enough else f"more than {lengths[-1]} (the error there: {last:.2g})"
 
+    def verdict(name: str) -> str:
+        return "yes" if errors[lengths[-1]][name] < errors[1][name] / 2 else "not within 128 examples"
+
+    in_context = (
+        "yes"
+        if q.right_rows == 1
+        else f"no: the likeliest label is wrong for {1 - q.right_rows:.0%} of the inputs"
+    )
+    step_by_step = verdict("cot_error")
     conditions = [*cot_conditions(trial), *icl_conditions(trial)[-2:]]
     return conditions, [
+        Prediction("will a chain of thought succeed", step_by_step),
+        Prediction("will in-context learning succeed (Condition 7.3.2)", in_context),
         Prediction("tau: probability of the right trajectory", q.trajectory),
         Prediction("rho: primacy of the steps", q.primacy),
         Prediction("tau_o: probability of the likeliest label", q.label),
@@ -373,6 +422,10 @@ def predict(trial: Reasoning) -> tuple[list[Condition], list[Prediction]]:
         Prediction(
             "examples, Theorem 4 (constant 1)",
             cot_examples(trial.test.match_fraction, q.trajectory, q.primacy, s.patterns),
+        ),
+        Prediction(
+            "examples, Theorem 5 (constant 1)",
+            icl_examples(trial.test.match_fraction, q.label, q.label_primacy, s.patterns),
         ),
         Prediction("iterations, Theorem 3 (constant 1)", iterations(s)),
         Prediction(

@@ -29,9 +29,14 @@ METHODS = {
 # Figures 2 to 5 --------------------------------------------------------------------------------------------------------
 
 
-def _curves(axes: Axes, values: xr.DataArray, label: str, log: str = "", **limits: Any) -> None:
-    """One curve for every number of heads over training, from step 0 on; the key is the figure's."""
-    lines(axes, values, "step", "heads", HEADS)
+RUNS = "Thick: median over seeds, thin: runs."
+
+
+def _curves(
+    axes: Axes, values: xr.DataArray, label: str, log: str = "", runs: bool = False, **limits: Any
+) -> None:
+    """One curve for every number of heads over training, from step 0 on, with bands or every run; the key is the figure's."""
+    lines(axes, values, "step", "heads", HEADS, spread="runs" if runs else "auto")
     log_to_zero(axes, "x", 1)
     panel(axes, "steps", label, log=log, keyed=False, **limits)
 
@@ -83,9 +88,9 @@ PLANTED = {
 def fig4(results: xr.Dataset) -> Drawn:
     figure, axes = canvas(3, 2, width=3.6, height=2.9)
     for axis, (name, label) in zip(axes.T.ravel(), PLANTED.items(), strict=True):
-        _curves(axis, results[f"{name}_curve"], label, log="y" if "loss" in name else "")
+        _curves(axis, results[f"{name}_curve"], label, log="y" if "loss" in name else "", runs=True)
     shared_key(figure, axes)
-    return figure, f"Planted attention, GD with step $\\sqrt{{H}}$ from zero. {BAND} {_stuck(results)}"
+    return figure, f"Planted attention, GD with step $\\sqrt{{H}}$ from zero. {RUNS} {_stuck(results)}"
 
 
 @picture
@@ -95,11 +100,11 @@ def fig5(results: xr.Dataset) -> Drawn:
     for row, method in zip(axes, results.optimiser.values, strict=True):
         here = results.sel(optimiser=method)
         for axis, name in zip(row, ("train_loss", "test_loss", "attention_alignment"), strict=True):
-            _curves(axis, here[f"{name}_curve"], PLANTED[name], log="y" if "loss" in name else "")
+            _curves(axis, here[f"{name}_curve"], PLANTED[name], log="y" if "loss" in name else "", runs=True)
         row[0].set_title(METHODS[str(method)])
         said.append(f"{method}: {_stuck(here)}")
     shared_key(figure, axes)
-    return figure, f"Planted attention from zero. {BAND} {' '.join(said)}"
+    return figure, f"Planted attention from zero. {RUNS} {' '.join(said)}"
 
 
 def _stuck(results: xr.Dataset) -> str:

@@ -317,7 +317,7 @@ def _neuron_panels(row: Any, results: xr.Dataset, kind: str) -> None:
         for i, colour in enumerate((BLUE, RED, GREY)):
             curve = results[f"{name}_curve"].isel(pattern=i)
             line(axes, curve, "step", colour, f"{label}$\\mu_{i + 1}$", style)
-    panel(row[0], "step", "mean $w_i \\cdot p_j$", f"{kind} weights: neurons")
+    panel(row[0], "step", "mean $w_i \\cdot p_j$", f"{kind.replace('_', '-')} weights: neurons")
     panel(row[1], "step", "share of open gates", "gates on relevant tokens", ylim=(0, 1.02))
     panel(row[2], "step", "length", "keys and queries")
     panel(row[3], "step", "length", "values")

@@ -1,0 +1,73 @@
+"""For every claim results that refute it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from lemmata.results import made
+from lemmata.studies.gcn_sampling import theory
+from lemmata.studies.gcn_sampling.figures import FIGURES
+
+Made = Callable[[Any, np.random.Generator], Any]
+
+
+def _case(figure: str, **variables: Made) -> Callable[[], xr.Dataset]:
+    return lambda: made(FIGURES[figure], variables)
+
+
+def _noisy(value: Callable[[Any], float], spread: float = 0.01) -> Made:
+    return lambda t, rng: value(t) * rng.lognormal(0, spread)
+
+
+def _falling(power: float) -> Made:
+    """An error that falls as labels^-1/2, with a need that goes as the norm to a power."""
+    return _noisy(lambda t: (theory.sizes_of(t).norm ** power / t.labels) ** 0.5)
+
+
+def _with_width(power: float) -> Made:
+    return _noisy(lambda t: (theory.sizes_of(t).norm ** power / t.width) ** 0.5)
+
+
+def _number(t: Any) -> int:
+    return {0.9: 1, 0.7: 2, 0.5: 3}[t.graph.target_scaling[0]]
+
+
+def _datasets(figure: str, variable: str, best: int) -> Callable[[], xr.Dataset]:
+    return _case(figure, **{variable: _noisy(lambda t: 1.0 if _number(t) == best else 2.0)})
+
+
+def _moves(power: float) -> Made:
+    return lambda t, rng: np.asarray(t.moves) ** power * rng.lognormal(0, 0.01)
+
+
+PLANTED: dict[str, Callable[[], xr.Dataset]] = {
+    "deviation-worst": _case("sampled", worst_deviation=_noisy(lambda t: (1 - t.rate) ** 0.5)),
+    "labels-help": _case("fig5-1", error=_noisy(lambda t: 1.0 + t.labels / 1000)),
+    "labels-norm": _case("fig5-1", error=_falling(-2.0)),
+    "labels-norm-normalised": _case("fig5-1", normalised_error=_falling(-2.0)),
+    "labels-degree": _case("fig5-1", error=_noisy(lambda t: (theory.sizes_of(t).norm ** 8.5 / t.labels) ** 0.5, 1e-3)),
+    "width-helps": _case("fig5-2", error=_noisy(lambda t: 1.0 + t.width / 1000)),
+    "width-norm": _case("fig5-2", error=_with_width(-2.0)),
+    "width-norm-normalised": _case("fig5-2", normalised_error=_with_width(-2.0)),
+    "labels-log-width": _case("labels-width", error=_noisy(lambda t: (t.width**0.6 / t.labels) ** 0.5)),
+    "fig5-3a-raw": _datasets("fig5-3a", "error", 2),
+    "fig5-3a-normalised": _datasets("fig5-3a", "normalised_error", 3),
+    "fig5-3b-raw": _datasets("fig5-3b", "error", 2),
+    "fig5-3b-normalised": _datasets("fig5-3b", "normalised_error", 3),
+    "fig5-4a-raw": _datasets("fig5-4a", "error", 1),
+    "fig5-4a-normalised": _datasets("fig5-4a", "normalised_error", 2),
+    "fig5-4b-raw": _datasets("fig5-4b", "error", 1),
+    "fig5-4b-normalised": _datasets("fig5-4b", "normalised_error", 2),
+    "twin-vanishes": _case("twin", weight_gap=_noisy(lambda t: 0.3)),
+    "twin-error": _case("twin", error_gap=_noisy(lambda t: 0.1)),
+    "high-degree-first": _case("rates", weight_gap=_noisy(lambda t: 0.1 if t.training.rates[0] < 1 else 0.2)),
+    "realisable-rate": _case("realisable", normalised_error=_noisy(lambda t: 0.1 + t.rates[0])),
+    "smoothing-square": _case("near-start", smoothing=_moves(1.0)),
+    "coupling-bound": _case("near-start", residual=_noisy(lambda t: 100.0), norm=_noisy(lambda t: 1.0)),
+    "flips-bound": _case("near-start", flips_of_weights=_noisy(lambda t: t.width)),
+    "two-ways": _case(
+        "agreement", error_curve=lambda t, rng: np.linspace(1, 0.5, len(t.log_steps)) + 1e-3 * (t.engine == "whole")
+    ),
+}  # fmt: skip

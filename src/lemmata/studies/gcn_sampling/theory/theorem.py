@@ -1,0 +1,224 @@
+"""Theorem 5.3.1 with its conditions, the parameters of Algorithm 2, and the lemmas on signs, coupling and concentration
+behind it.
+
+Polynomials whose degree the document leaves open are taken as their argument; constants as 1. Numbers are astronomical at
+any size that can be trained, so that margins and ratios tell more than values.
+"""
+
+from collections.abc import Sequence
+from math import atan, log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from lemmata.measure.compare import Condition
+from lemmata.studies.gcn_sampling.theory import sampling
+from lemmata.studies.gcn_sampling.theory.complexity import (
+    SIN,
+    Smooth,
+    model_complexity,
+    sample_complexity_norm,
+)
+from lemmata.studies.gcn_sampling.trials.training import Training
+from lemmata.studies.gcn_sampling.trials.twins import Twins
+from lemmata.study import Prediction
+
+
+class Sizes(NamedTuple):
+    """What the bounds depend on: |A*|_inf, K, p_1, p_2, delta, N, m, eps_0."""
+
+    norm: float
+    outputs: int
+    outer: int
+    inner: int
+    degree: float
+    nodes: int
+    width: int
+    accuracy: float
+
+
+def label_complexity(s: Sizes, outer: Smooth = SIN, inner: Smooth = SIN) -> float:
+    """(5.18), constant 1: `eps_0^-2 |A*|^8 K^6 (1 + p_1^4 p_2^5 C_eps(Phi, sqrt(p_2) C_eps(phi, 1)) C_eps(phi, 1) (|A*| + 1)^4)
+    (1 + delta)^4 log N log m`."""
+    own = model_complexity(inner, 1.0, s.accuracy)
+    whole = model_complexity(outer, sqrt(s.inner) * own, s.accuracy)
+    middle = 1 + s.outer**4 * s.inner**5 * whole * own * (s.norm + 1) ** 4
+    return (
+        s.accuracy**-2 * s.norm**8 * s.outputs**6 * middle * (1 + s.degree) ** 4 * log(s.nodes) * log(s.width)
+    )
+
+
+def norm_degree(norm: float) -> tuple[float, float]:
+    """The local degree of (5.18) in the norm of A*, between 8 and `8 + 4 x/(1 + x)`: all other sizes kept."""
+    return 8.0, 8 + 4 * norm / (1 + norm)
+
+
+def accuracy_needed(s: Sizes, outer: Smooth = SIN, inner: Smooth = SIN) -> float:
+    """`eps < eps_0 / (K p_1 p_2^2 C_s(Phi, p_2 C_s(phi, 1)) C_s(phi, 1) |A*|^2)`."""
+    own = sample_complexity_norm(inner, 1.0)
+    return s.accuracy / (
+        s.outputs * s.outer * s.inner**2 * sample_complexity_norm(outer, s.inner * own) * own * s.norm**2
+    )
+
+
+def vanishing_share(degree: float, nodes: int) -> float:
+    """`(1 + delta)^4 log N / N`: where it is small, a small share of the labels is enough (remark under the theorem)."""
+    return (1 + degree) ** 4 * log(nodes) / nodes
+
+
+def deviation_of_loss(s: Sizes, labels: int, size: float = 1.0) -> float:
+    """`k = |A*|^4 (1 + C_0)^2 K sqrt((1 + delta)^4 log N / |Omega|)` (D.134 to D.138)."""
+    return s.norm**4 * (1 + size) ** 2 * s.outputs * sqrt((1 + s.degree) ** 4 * log(s.nodes) / labels)
+
+
+class Parameters(NamedTuple):
+    """Table 5.1 and D.2 (lambda_w with the exponent that follows from tau'_w)."""
+
+    reg_v: float
+    reg_w: float
+    noise_v: float
+    noise_w: float
+    end_v: float
+    end_w: float
+    reach_v: float
+    reach_w: float
+
+
+def parameters(first: int, second: int, accuracy: float, size: float) -> Parameters:
+    """lambda_v, lambda_w, sigma_v, sigma_w, tau'_v, tau'_w, tau_v, tau_w for widths m_1 and m_2, eps_0 and C_0."""
+    end_v = first ** (0.5 - 0.005) / (sqrt(accuracy) * sqrt(second))
+    end_w = size / (accuracy**0.25 * first ** (0.75 - 0.005))
+    return Parameters(
+        2 / end_v**2, 2 / end_w**4, second**-0.51, first**-0.99, end_v, end_w,
+        first ** (0.5 - 0.001) / sqrt(second), first ** -(0.75 - 0.01),
+    )  # fmt: skip
+
+
+def reach_margin(first: int, second: int, accuracy: float) -> float:
+    """`tau_v / tau'_v = sqrt(eps_0) m_1^0.004`: the table wants it large, which takes m_1 above `eps_0^-125`."""
+    found = parameters(first, second, accuracy, 1.0)
+    return found.reach_v / found.end_v
+
+
+# Signs and coupling ------------------------------------------------------------------------------------------------------
+
+
+def overtaken_chance(noise: float, width: int) -> float:
+    """`P(|a w_0| <= |a w_rho|) = (2/pi) arctan(sigma_w sqrt(m_1))` (D.79), exactly."""
+    return 2 / np.pi * atan(noise * sqrt(width))
+
+
+def flip_chance(noise: float, width: int) -> float:
+    """The chance that smoothing turns the sign of a neuron without bias: half of `overtaken_chance`, since the noise must
+    also point the other way."""
+    return overtaken_chance(noise, width) / 2
+
+
+def flip_bounds(norm: float, first: int, second: int, p: Parameters) -> tuple[float, float, float]:
+    """Lemma D.2.10: signs turned at a node at most, first layer by weights `tau_w^4/5 m_1^6/5`, first layer by noise
+    `sigma_w m_1^3/2`, second layer (with the proof's |A|^2), logarithms left out."""
+    tw, tv = p.reach_w, p.reach_v
+    spread = norm * tv + norm * tw * first**0.25 * (1 + tv)
+    deep = second**1.5 * p.noise_v * norm**2 * (1 + tw * first**0.25) + second * norm ** (2 / 3) * spread ** (
+        2 / 3
+    )
+    return tw**0.8 * first**1.2, p.noise_w * first**1.5, deep
+
+
+def coupling_bound(norm: float, first: int, second: int, tau_w: float, tau_v: float) -> float:
+    """Lemma D.2.9: `(tau_v sqrt(m_2/m_1) + m_1^9/5 tau_w^16/5 sqrt(m_2) + tau_w^8/5 m_1^9/10) |A|^3`, logarithms left out."""
+    rest = tau_v * sqrt(second / first) + first**1.8 * tau_w**3.2 * sqrt(second) + tau_w**1.6 * first**0.9
+    return rest * norm**3
+
+
+def column_norm(matrix: np.ndarray, power: float) -> float:
+    """`|W|_{2,p}` over columns (5.1)."""
+    return float(np.sum(np.sum(np.asarray(matrix) ** 2, axis=0) ** (power / 2)) ** (1 / power))
+
+
+# At a trial ------------------------------------------------------------------------------------------------------------
+
+
+def sizes_of(trial: Training, accuracy: float = 0.01) -> Sizes:
+    g = trial.graph
+    norm = sampling.row_sum(g.degrees, g.sizes, trial.scaling)
+    return Sizes(
+        norm, g.outputs, g.target_width, g.target_width, max(g.degrees), g.nodes, trial.width, accuracy
+    )
+
+
+def sampling_conditions(trial: Training | Twins) -> list[Condition]:
+    """(5.8) and (5.10) with c_1 = 1 and c_1 poly(eps) = 0.01."""
+    trial = trial.training if isinstance(trial, Twins) else trial
+    g = trial.graph
+    rates = sampling.rates_of(sampling.sample_sizes(g.sizes, trial.rates).tolist(), g.sizes)
+    scale = sampling.implied_scale_constant(g.degrees, g.sizes, trial.scaling)
+    rate = sampling.implied_rate_constant(g.degrees, g.sizes, trial.scaling, rates)
+    return [
+        Condition("(5.8) p*_l <= c_1/(L psi_l), c_1 = 1", None, 1 / max(scale, 1e-12)),
+        Condition("(5.10) S_l/N_l, c_1 poly(eps) = 0.01", None, 0.01 / max(rate, 1e-12)),
+    ]
+
+
+def theorem_conditions(trial: Training) -> list[Condition]:
+    """Theorem 5.3.1 at eps_0 = 0.01 for sine activations: (5.8), (5.10), (5.17) with poly the identity, (5.18), tau_v >>
+    tau'_v."""
+    s = sizes_of(trial)
+    inner = model_complexity(SIN, 1.0, s.accuracy)
+    wide = (
+        model_complexity(SIN, inner, s.accuracy)
+        * s.inner
+        * s.norm
+        / accuracy_needed(s._replace(inner=1, outer=1))
+    )
+    return [
+        *sampling_conditions(trial),
+        Condition("(5.17) width m", None, trial.width / wide),
+        Condition(
+            "(5.18) labelled nodes", None, trial.labels / label_complexity(s._replace(inner=1, outer=1))
+        ),
+        Condition("Table D.2: tau_v >> tau'_v", None, reach_margin(trial.width, trial.width, s.accuracy)),
+    ]
+
+
+MEASURED: dict[str, float] = {"constant": 300.0, "power": 1.0}
+"""Constants of the measured law of labels: filled by the study's own verdicts (README)."""
+
+
+def labels_needed(norm: float) -> float:
+    """Labelled nodes for a normalised error of one half by the measured law `constant * norm^power` (figure fig5-1)."""
+    return MEASURED["constant"] * norm ** MEASURED["power"]
+
+
+def predict(trial: Training) -> tuple[list[Condition], list[Prediction]]:
+    """For a degree profile and sampling rates: the norm of A*, admissible p* and rates, labels by the measured law."""
+    g, s = trial.graph, sizes_of(trial)
+    samples = sampling.sample_sizes(g.sizes, trial.rates)
+    rates = sampling.rates_of(samples.tolist(), g.sizes)
+
+    def said(numbers: Sequence[float] | np.ndarray) -> str:
+        return ", ".join(f"{x:.4g}" for x in np.asarray(numbers).tolist())
+
+    return theorem_conditions(trial), [
+        Prediction("norm of A*, a typical row of highest degree", s.norm),
+        Prediction("norm of A* as printed, without self-loops", sampling.row_sum_printed(g.degrees, g.sizes, trial.scaling)),
+        Prediction("dominance psi of the groups", said(sampling.dominance(g.degrees, g.sizes))),
+        Prediction("largest admissible p* (c_1 = 1)", said(sampling.max_scaling(g.degrees, g.sizes))),
+        Prediction("c_1 that p* takes", sampling.implied_scale_constant(g.degrees, g.sizes, trial.scaling)),
+        Prediction("sampled nodes of each group", said(samples)),
+        Prediction(
+            "c_1 poly(eps) that the rates take", sampling.implied_rate_constant(g.degrees, g.sizes, trial.scaling, rates)
+        ),
+        Prediction(
+            "rates to keep at the same c_1 poly(eps)",
+            said(
+                sampling.min_rate(
+                    g.degrees, g.sizes, trial.scaling,
+                    sampling.implied_rate_constant(g.degrees, g.sizes, trial.scaling, rates),
+                )
+            ),
+        ),
+        Prediction("mean deviation of a row of A^s, in parts of its sum", 2 * float(np.max(1 - rates))),
+        Prediction("labelled nodes for a normalised error of 1/2 (measured law)", labels_needed(s.norm)),
+        Prediction("labelled nodes, (5.18) with constant 1 and p_1 = p_2 = 1", label_complexity(s._replace(inner=1, outer=1))),
+    ]  # fmt: skip

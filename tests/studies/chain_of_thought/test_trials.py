@@ -1,0 +1,119 @@
+"""A layer that attends as Proposition 3 says votes; simulators agree; what the tests refuse."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lemmata.cli import main
+from lemmata.errors import BadInput
+from lemmata.guard import double
+from lemmata.loop import train
+from lemmata.studies.chain_of_thought import theory
+from lemmata.studies.chain_of_thought.figures import small, template
+from lemmata.studies.chain_of_thought.trials import Reasoning, errors_of_weights
+from lemmata.studies.chain_of_thought.trials.testing import coordinates, scores_of
+from lemmata.trial import put_all
+
+SMALL = put_all(
+    small(template()),
+    {
+        "test.lengths": (8,),
+        "test.prompts": 60,
+        "watched": 6,
+        "descent.steps": 4,
+        "descent.logs": 3,
+        "precision": "float64",
+    },
+)
+M, K, D = 11, 3, 24
+
+
+@pytest.fixture(scope="module")
+def ideal():
+    """Weights in a random frame that attend only to columns of the same pattern and step."""
+    frame = np.linalg.qr(np.random.default_rng(0).normal(size=(D, D)))[0]
+    patterns, encodings = frame[:M], frame[M : M + K]
+    upper = 40 * patterns.T @ patterns + 80 * encodings.T @ encodings
+    return np.kron(np.array([[1, 0], [0, 0]]), upper), patterns, encodings
+
+
+@pytest.fixture(scope="module")
+def judged(ideal):
+    with double():
+        return errors_of_weights(put_all(SMALL, {"test.noise": 0.0}), *ideal)
+
+
+def test_a_layer_that_attends_to_the_same_pattern_and_step_votes(judged):
+    """It errs where the plain vote does, but for ties, which the layer breaks in its own way."""
+    assert judged["step_masses"].min() > 0.99 or judged["cot_error"] > 0
+    np.testing.assert_allclose(judged["cot_error"], judged["cot_vote_error"], atol=0.08)
+    np.testing.assert_allclose(judged["icl_error"], judged["icl_vote_error"], atol=0.12)
+
+
+def test_the_last_step_is_one_of_the_steps(judged):
+    assert judged["last_step_error"] == judged["cot_step_errors"][..., -1]
+    np.testing.assert_allclose(judged["cot_error"], judged["cot_step_errors"].mean(-1))
+
+
+def test_patterns_that_are_not_orthonormal_are_refused_in_one_sentence(ideal):
+    weights, patterns, encodings = ideal
+    with pytest.raises(BadInput, match="patterns are orthonormal"):
+        errors_of_weights(SMALL, weights, 1.1 * patterns, encodings)
+    with pytest.raises(BadInput, match="W has shape"):
+        errors_of_weights(SMALL, weights[:5], patterns, encodings)
+
+
+@pytest.mark.parametrize("kind", ["subset", "rotations", "zero-sum", "mean"])
+def test_a_test_pattern_gets_the_logit_of_its_coefficient_sum(kind):
+    """A pattern block with zero row sums gives diag (M - S^2)/(M - 1) to a pattern with coefficient sum S on itself, and
+    nothing to the mean of all patterns."""
+    test = put_all(Reasoning(), {"test.kind": kind}).test
+    rows = coordinates(test, jax.random.key(1), 20, 3, 30)
+    np.testing.assert_allclose(rows @ rows.T, np.eye(10), atol=1e-12)
+    block = 3.4 * (jnp.eye(20) - (1 - jnp.eye(20)) / 19)
+    wide = jnp.zeros((60, 30)).at[:20, :20].set(block)
+    into = scores_of(test, wide, rows, 20, 3).into
+    for i, total in enumerate(np.asarray(rows[:, :20].sum(1))):
+        assert into[i, 0, i] == pytest.approx(theory.span_logit(3.4, 20, total), abs=1e-9)
+    if kind == "mean":
+        assert abs(into[0, 0, 0]) < 1e-9
+
+
+def test_noise_off_all_that_was_trained_sees_only_the_initial_weights():
+    test = put_all(Reasoning(), {"test.noise_space": "off-all"}).test
+    rows = coordinates(test, jax.random.key(1), 20, 3, 30)
+    trained = jnp.zeros((60, 30)).at[:23, :23].set(1.0).at[30:50, :23].set(1.0)
+    found = scores_of(test, trained, rows, 20, 3)
+    np.testing.assert_array_equal(found.into_noise, 0)
+    np.testing.assert_array_equal(found.out_noise, 0)
+
+
+@pytest.mark.slow
+def test_weights_and_tables_train_alike_to_rounding():
+    tables, weights = (train(put_all(SMALL, {"simulator": way}), seed=3) for way in ("patterns", "tokens"))
+    np.testing.assert_allclose(tables["loss_curve"], weights["loss_curve"], rtol=1e-11)
+    np.testing.assert_allclose(tables["pulls_curve"], weights["pulls_curve"], atol=1e-13)
+    np.testing.assert_array_equal(tables["cot_error"], weights["cot_error"])
+
+
+def test_predict_takes_transition_matrices_from_a_file(tmp_path, capsys):
+    file = tmp_path / "example.json"
+    file.write_text("[[[0.6,0.4],[0.4,0.6]],[[0.4,0.6],[0.8,0.2]]]")
+    words = [
+        "predict",
+        "chain-of-thought",
+        "--json",
+        "--set",
+        "test.errors=given",
+        "--set",
+        f"test.transitions=@{file}",
+    ]
+    assert main([*words, "--set", "data.steps=2", "--set", "test.patterns=2"]) == 0
+    said = {one["name"]: one["value"] for one in json.loads(capsys.readouterr().out)["predictions"]}
+    assert said["tau: probability of the right trajectory"] == pytest.approx(0.36)
+    assert said["share of inputs whose likeliest label is right (Condition 7.3.2: all)"] == 0.5
+    assert main(["predict", "chain-of-thought", "--set", f"test.transitions=@{file}x"]) != 0
+    assert "cannot be read" in capsys.readouterr().err

@@ -1,0 +1,123 @@
+"""Trainings: the field follows the whole graph, cA follows A, twins at full rate are one, Algorithm 2 is its own objective."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lemmata.guard import double
+from lemmata.loop import train
+from lemmata.studies.gcn_sampling import network
+from lemmata.studies.gcn_sampling.data import DegreeGroups
+from lemmata.studies.gcn_sampling.trials import Training, Twins
+from lemmata.trial import put, put_all, with_precision
+
+GRAPH = DegreeGroups(degrees=(6, 2), sizes=(8, 32), features=4, target_width=3)
+SMALL = put_all(
+    Training(graph=GRAPH, labels=20, dropout=0.0, precision="float64", rates=(0.5, 0.75), budget=30),
+    {"width": 7, "descent.steps": 30, "descent.learning_rate": 0.02, "descent.logs": 2},
+)
+
+
+@pytest.fixture(scope="module")
+def begun():
+    with double():
+        return jax.jit(lambda trial, key: trial.start(key))(with_precision(SMALL), jax.random.key(1))
+
+
+@pytest.fixture(scope="module")
+def stepped(begun):
+    """Thirty steps of any trial with the structure of `SMALL`, compiled once."""
+
+    def run(trial, state):
+        return jax.lax.fori_loop(0, 30, lambda _, now: trial.step(now), state)
+
+    with double():
+        return jax.jit(run)
+
+
+def test_training_in_the_field_is_training_on_the_whole_graph(begun, stepped):
+    found, wanted = (stepped(with_precision(put(SMALL, "engine", one)), begun) for one in ("field", "whole"))
+    for one, other in zip(found.weights, wanted.weights, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-12)
+    assert float(jnp.max(jnp.abs(found.weights.w2 - begun.weights.w2))) > 1e-4
+    np.testing.assert_array_equal(
+        found.weights.readout, begun.weights.readout
+    )  # frozen, as the document has it
+
+
+def test_training_with_ca_is_training_with_a_in_other_units(begun, stepped):
+    """From rescaled weights, with steps eta/c^2 for W and eta/c^4 for V: every iterate is the rescaled one."""
+    c = 0.5
+    trial = with_precision(put_all(SMALL, {"sampler": "effective", "scaling": (1.0, 1.0)}))
+    scaled = with_precision(put_all(SMALL, {"sampler": "effective", "scaling": (c, c)}))
+    one, other = begun, begun._replace(weights=network.rescaled(begun.weights, c))
+
+    @jax.jit
+    def both(a, b):
+        ((_, _), slope), ((_, _), own) = trial.slope(a, BATCH, KEY), scaled.slope(b, BATCH, KEY)
+        left = a.weights._replace(w1=a.weights.w1 - 0.05 * slope.w1, w2=a.weights.w2 - 0.05 * slope.w2)
+        right = b.weights._replace(
+            w1=b.weights.w1 - 0.05 / c**2 * own.w1, w2=b.weights.w2 - 0.05 / c**4 * own.w2
+        )
+        return a._replace(weights=left), b._replace(weights=right)
+
+    for _ in range(5):
+        one, other = both(one, other)
+    for a, b in zip(network.rescaled(one.weights, c), other.weights, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-14)
+
+
+BATCH = jnp.array([0, 3, 9, 20, 39], jnp.int32)
+KEY = jax.random.key(4)
+
+
+def test_the_gradient_of_a_batch_is_that_of_the_displayed_equation(begun):
+    trial = with_precision(put_all(SMALL, {"sampler": "effective"}))
+
+    def plain(weights):
+        found = network.outputs(weights, begun.world.graph, begun.world.features, *trial.scales())
+        return jnp.mean(0.5 * jnp.sum((found - begun.world.labels)[BATCH] ** 2, axis=1))
+
+    (loss, _), slope = jax.jit(lambda: trial.slope(begun, BATCH, KEY))()
+    wanted_loss, wanted = jax.jit(jax.value_and_grad(plain))(begun.weights)
+    assert float(loss) == pytest.approx(float(wanted_loss), rel=1e-12)
+    for one, other in zip(slope, wanted, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-12)
+
+
+def test_algorithm_2_is_its_own_objective(begun):
+    """(5.11) written out: decayed, disturbed weights, the loss of the batch, and the two regularisers of the learnt part."""
+    trial = with_precision(put_all(SMALL, {"mode": "full", "sampler": "effective", "algorithm.inner": 10}))
+    away = begun.weights._replace(w1=begun.weights.w1 + 0.1, w2=begun.weights.w2 - 0.05)
+
+    @jax.jit
+    def ways(step):
+        found, _ = trial.objective(away, begun.weights, begun.world, step, BATCH, KEY)
+        decay = 0.98 ** (step // 10)
+        used = trial.disturbed(away, begun.weights, decay, jax.random.split(KEY, 3)[1])
+        outputs = network.outputs(used, begun.world.graph, begun.world.features, *trial.scales())
+        loss = jnp.mean(0.5 * jnp.sum((outputs - begun.world.labels)[BATCH] ** 2, axis=1))
+        return found, loss, decay
+
+    for step in (0, 25):
+        found, loss, decay = (float(x) for x in ways(step))
+        reg_w, reg_v = 2 * 0.01 * 7**2.98 / 30**4, 2 * 0.01 * 7**0.01
+        penalty = reg_w * decay**2 * 7 * (4 * 0.01) ** 2 + reg_v * decay * 49 * 0.0025
+        assert found == pytest.approx(loss + penalty, rel=1e-10)
+        assert decay == pytest.approx(1 if step == 0 else 0.98**2)
+
+
+def test_twins_at_full_rate_are_one_and_apart_below_it():
+    twins = Twins(training=put_all(SMALL, {"budget": 10, "rates": (1.0, 1.0)}), precision="float64")
+    same = train(twins, seed=3)
+    assert same["weight_gap"] == pytest.approx(0, abs=1e-12)
+    assert same["error_gap"] == pytest.approx(0, abs=1e-12)
+    apart = train(put(twins, "training.rates", (0.5, 0.5)), seed=3)
+    assert apart["weight_gap"] > 0.05
+    assert apart["twin_error"] == pytest.approx(same["twin_error"], rel=1e-9)
+
+
+def test_steps_go_with_labels_unless_a_budget_says_otherwise():
+    assert put_all(SMALL, {"budget": 0, "labels": 20, "passes": 1}).wanted == 20
+    assert SMALL.wanted == 30
