@@ -36,9 +36,7 @@ def markdown(study: Study, verdicts: Sequence[Verdict]) -> str:
         claims = {claim.id for claim in study.bearing_on(id)}
         own = [v for v in verdicts if v.id in claims]
         if own:
-            parts.append(
-                f"**`{id}`** ({title.lower() if title[1:2].islower() else title})\n\n{_table(own)}\n"
-            )
+            parts.append(f"**`{id}`**: {title}\n\n{_table(own)}\n")
     return "\n".join(parts)
 
 
