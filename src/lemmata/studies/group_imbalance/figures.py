@@ -151,7 +151,7 @@ def _fig4_4b(scale: Scale) -> Sweep:
         descent=_descent(by_scale(scale, 500, 4000, 40_000)),
     )
     norms = by_scale(
-        scale, (0.3, 1.0, 9.0), (0.35, 1.0, 3.0, 9.0, 25.0), (0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 9.0, 16.0, 35.0)
+        scale, (1.0, 3.0, 9.0), (0.35, 1.0, 3.0, 9.0, 25.0), (0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 9.0, 16.0, 35.0)
     )
     return Sweep(trial, (Axis("norm", norms, _of_norm),), _seeds(scale, 3, 6, 20))
 
