@@ -22,6 +22,7 @@ from lemmata.trial import put_all
 
 RATES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 SUMS = (-1.2, -0.9, -0.6, -0.3, 0.0, 0.3, 0.6, 0.8, 1.0, 1.1, 1.2, 1.28)
+LOGGED = (*range(0, 200, 4), *range(200, 801, 25))
 LENGTHS = (1, 2, 3, 5, 8, 12, 20)
 
 
@@ -48,7 +49,14 @@ def complete(results: xr.Dataset) -> xr.Dataset:
 
 def small(trial: Layer) -> Layer:
     """A trial shrunk for tests."""
-    changes = {"descent.steps": 60, "descent.logs": 5, "watched": 24, "test.prompts": 40, "descent.batch": 24}
+    changes = {
+        "descent.steps": 60,
+        "descent.logs": 5,
+        "descent.log_at": (),
+        "watched": 24,
+        "test.prompts": 40,
+        "descent.batch": 24,
+    }
     return put_all(trial, changes)
 
 
@@ -63,15 +71,23 @@ def _seeds(scale: Scale, quick: int = 6, paper: int = 20) -> tuple[int, ...]:
 
 
 def _mechanism(scale: Scale) -> Sweep:
-    trial = put_all(template(), {"detailed": True, "test.kinds": ("partners", "apart", "sums")})
+    trial = put_all(
+        template(),
+        {
+            "detailed": True,
+            "test.kinds": ("partners", "apart", "sums"),
+            "descent.log_at": LOGGED,
+            "descent.steps": 800,
+        },
+    )
     shifts = by_scale(scale, (1,), (1, 4), (1, 4))
-    return Sweep(_scaled(trial, scale), (axis("data.task_shifts", shifts),), _seeds(scale))
+    return Sweep(_scaled(trial, scale), (axis("data.task_shifts", shifts),), _seeds(scale, 5))
 
 
 def _model(trial: Layer, model: str) -> Any:
     if model == "one layer":
         return trial
-    deep = Stack(test=trial.test)
+    deep = put_all(Stack(test=trial.test), {"test.prompts": min(trial.test.prompts, 1000)})
     if trial.descent.steps < 100:  # shrunk for tests
         return put_all(
             deep, {"descent.steps": 4, "descent.logs": 2, "descent.batch": 4, "watched": 8, "width": 8}
@@ -86,7 +102,7 @@ def _lengths(scale: Scale) -> Sweep:
     )  # fmt: skip
     trial = _scaled(put_all(Layer(test=test), {"descent.logs": 11}), scale)
     models = Axis("model", ("one layer", "GPT-2 style"), _model)
-    return Sweep(trial, (models,), _seeds(scale, 4, 10))
+    return Sweep(trial, (models,), _seeds(scale, 3, 10))
 
 
 METHODS: dict[str, Learnt] = {
@@ -105,18 +121,18 @@ def _method(trial: Layer, method: str) -> Any:
 
 
 def _classic(scale: Scale) -> Sweep:
-    lengths = by_scale(scale, (4, 8), (2, 4, 6, 8, 12, 16, 24, 32), (2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40))
-    test = Testing(fractions=(0.8, 0.6), lengths=lengths, prompts=by_scale(scale, 20, 300, 2000))
+    lengths = by_scale(scale, (4, 8), (2, 4, 6, 8, 12, 16, 24), (2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40))
+    test = Testing(fractions=(0.8, 0.6), lengths=lengths, prompts=by_scale(scale, 20, 200, 2000))
     trial = put_all(Layer(test=test), {"descent.logs": 11})
     trial = put_all(small(trial), {"test.prompts": 20}) if scale == "smoke" else trial
     names = ("in context", *METHODS) if scale != "smoke" else ("in context", "logistic regression", "3-NN")
-    return Sweep(trial, (Axis("learner", names, _method),), _seeds(scale, 4, 10))
+    return Sweep(trial, (Axis("learner", names, _method),), _seeds(scale, 3, 10))
 
 
 def _pruning(scale: Scale) -> Sweep:
     test = Testing(fractions=(0.8, 0.6, 0.4), prompts=by_scale(scale, 2000, 2000, 10_000))
     trial = put_all(Layer(test=test, prune_rates=RATES), {"data.relevant_fraction": 0.6, "descent.logs": 11})
-    return Sweep(_scaled(trial, scale), (), _seeds(scale, 8, 20))
+    return Sweep(_scaled(trial, scale), (), _seeds(scale, 6, 20))
 
 
 def _timed(scale: Scale, steps: int, every: int) -> Layer:
@@ -130,23 +146,21 @@ def _length_needed(scale: Scale) -> Sweep:
     """A fixed budget of 300 steps; prompts of up to 40 contexts."""
     trial = put_all(_timed(scale, 300, 100), {"data.room": 40})
     alphas = by_scale(scale, (0.3, 0.6), (0.2, 0.3, 0.45, 0.6, 0.8), (0.15, 0.2, 0.3, 0.45, 0.6, 0.8))
-    lengths = by_scale(
-        scale, (2, 8), (1, 2, 3, 4, 6, 9, 14, 20, 30, 40), (1, 2, 3, 4, 5, 6, 8, 10, 14, 20, 30, 40)
-    )
+    lengths = by_scale(scale, (2, 8), (1, 2, 3, 4, 6, 10, 18, 32), (1, 2, 3, 4, 5, 6, 8, 10, 14, 20, 30, 40))
     axes = axis("data.relevant_fraction", alphas), axis("data.examples", lengths)
-    return Sweep(trial, axes, _seeds(scale, 4, 20))
+    return Sweep(trial, axes, _seeds(scale, 3, 20))
 
 
 def _steps_needed(scale: Scale) -> Sweep:
     trial = put_all(_timed(scale, 600, 5), {"data.room": 40, "data.examples": 40})
     alphas = by_scale(scale, (0.3, 0.6), (0.2, 0.3, 0.45, 0.6, 0.8), (0.15, 0.2, 0.3, 0.45, 0.6, 0.8, 0.9))
-    return Sweep(trial, (axis("data.relevant_fraction", alphas),), _seeds(scale))
+    return Sweep(trial, (axis("data.relevant_fraction", alphas),), _seeds(scale, 5))
 
 
 def _beta(scale: Scale) -> Sweep:
-    trial = put_all(_timed(scale, 1500, 10), {"data.relevant_fraction": 0.6})
+    trial = put_all(_timed(scale, 1200, 10), {"data.relevant_fraction": 0.6})
     norms = by_scale(scale, (2.0, 3.0), (1.5, 2.0, 3.0, 4.0), (1.0, 1.5, 2.0, 3.0, 4.0, 6.0))
-    return Sweep(trial, (axis("data.pattern_norm", norms),), _seeds(scale))
+    return Sweep(trial, (axis("data.pattern_norm", norms),), _seeds(scale, 5))
 
 
 def _patterns(trial: Layer, m: int) -> Layer:
@@ -158,12 +172,10 @@ def _per_pattern(trial: Layer, ratio: float) -> Layer:
 
 
 def _tasks(scale: Scale) -> Sweep:
-    trial = put_all(_timed(scale, 1000, 250), {"data.relevant_fraction": 0.6, "test.tasks": "all"})
+    trial = put_all(_timed(scale, 600, 200), {"data.relevant_fraction": 0.6, "test.tasks": "all"})
     patterns = Axis("patterns", by_scale(scale, (6,), (4, 6, 8), (4, 6, 8, 10)), _patterns)
-    ratios = by_scale(
-        scale, (0.5, 1.0), (0.5, 0.75, 1.0, 1.5, 2.0), (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0)
-    )
-    return Sweep(trial, (patterns, Axis("tasks_per_pattern", ratios, _per_pattern)), _seeds(scale))
+    ratios = by_scale(scale, (0.5, 1.0), (0.5, 0.75, 1.0, 1.5), (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0))
+    return Sweep(trial, (patterns, Axis("tasks_per_pattern", ratios, _per_pattern)), _seeds(scale, 4))
 
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -176,10 +188,12 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def _variants(scale: Scale) -> Sweep:
-    trial = put_all(template(), {"detailed": True, "test.kinds": (), "descent.logs": 11})
+    trial = put_all(
+        template(), {"detailed": True, "test.kinds": (), "descent.logs": 11, "descent.steps": 600}
+    )
     names = tuple(VARIANTS) if scale != "smoke" else ("two heads", "two patterns per class")
     place = Axis("variant", names, lambda one, name: put_all(one, VARIANTS[name]))
-    return Sweep(_scaled(trial, scale), (place,), _seeds(scale, 4, 10))
+    return Sweep(_scaled(trial, scale), (place,), _seeds(scale, 3, 10))
 
 
 def _agreement(scale: Scale) -> Sweep:
@@ -193,9 +207,7 @@ def _agreement(scale: Scale) -> Sweep:
     return Sweep(trial, (axis("simulator", ("patterns", "tokens")),), _seeds(scale, 3, 5))
 
 
-_LAYER = (
-    "m = 60 neurons with votes 1/m, delta = 0.1, step size 1, 120 prompts a step, 1000 steps, M'_2 = M_2."
-)
+_LAYER = "m = 60 neurons with votes 1/m, delta = 0.1, step size 1, 120 prompts a step, M'_2 = M_2."
 
 FIGURES: dict[str, Figure] = {
     figure.id: figure

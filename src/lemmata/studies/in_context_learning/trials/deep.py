@@ -36,7 +36,7 @@ class Stack(Learner):
     data: Contexts = Contexts(task_shifts=4)
     test: Testing = Testing()
     descent: Descent = Descent(
-        loss="hinge", method="adam", learning_rate=1e-3, batches="fresh", batch=96, stop="cap", steps=1500, logs=16,
+        loss="hinge", method="adam", learning_rate=3e-4, batches="fresh", batch=96, stop="cap", steps=400, logs=9,
         spacing="even",
     )  # fmt: skip
     width: int = fixed(default=64)

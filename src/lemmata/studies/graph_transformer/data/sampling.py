@@ -1,0 +1,115 @@
+"""Sampled node sets S_n^t. Which nodes may be drawn is a list for every node, made once on the host; a step draws from the
+lists without replacement, in fixed shapes."""
+
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int
+from numpy import ndarray
+
+from lemmata.studies.graph_transformer.data.votes import Votes, average_margin, core_distance
+from lemmata.trial import Key
+
+Sampler = Literal["near", "both", "graph", "core", "distance", "relevant"]
+"""From where the nodes of a set come: "near": distances 1 and 2 together, as in the experiments; "both": half of them from
+each; "graph": all nodes; "core": the core distance; "distance": one given distance; "relevant": half of them class-relevant
+nodes at the core distance, which takes an oracle, the others near."""
+
+WITHOUT_ITSELF: tuple[Sampler, ...] = ("core", "distance")
+"""Samplers whose sets do not hold the node itself."""
+
+
+class Lists(NamedTuple):
+    """For each part of a set the nodes it may hold, first in each row, and how many they are."""
+
+    members: Int[Array, "part node node"]
+    count: Int[Array, "part node"]
+
+
+def masks(graph: Votes, sampler: Sampler, at: int = 1) -> list[Bool[ndarray, "node node"]]:
+    """Which nodes each part of a set may hold."""
+    away = graph.distance
+    near = (away == 1) | (away == 2)
+    if sampler == "both":
+        return [away == 1, away == 2]
+    if sampler == "graph":
+        return [away > 0]
+    if sampler == "distance":
+        return [away == at]
+    core = away == core_distance(average_margin(graph))
+    if sampler == "core":
+        return [core]
+    relevant = core & graph.relevant
+    return [relevant, near & ~relevant] if sampler == "relevant" else [near]
+
+
+def parts(sampler: Sampler) -> int:
+    return 2 if sampler in ("both", "relevant") else 1
+
+
+def lists(allowed: list[Bool[ndarray, "node node"]]) -> tuple[ndarray, ndarray]:
+    """Masks as lists of members and their lengths; a node that has none may hold itself."""
+    nodes = len(allowed[0])
+    members = np.zeros((len(allowed), nodes, nodes), np.int16)
+    for part, mask in enumerate(allowed):
+        rows, columns = np.nonzero(mask)
+        place = np.arange(len(rows)) - np.repeat(np.cumsum(mask.sum(1)) - mask.sum(1), mask.sum(1))
+        members[part, rows, place] = columns
+    count = np.stack([mask.sum(1) for mask in allowed])
+    alone = count.sum(0) == 0
+    members[0, alone, 0] = np.flatnonzero(alone)
+    count[0, alone] = 1
+    return members, count.astype(np.int32)
+
+
+def subset(key: Key, count: Int[Array, " row"], size: int) -> Int[Array, "size row"]:
+    """Places of a random subset of `size` out of `count`, row by row, all subsets alike (Floyd's algorithm); where there are
+    fewer, the places 0..size-1, of which the first `count` exist."""
+    chance = jax.random.uniform(key, (size, count.shape[0]))
+    slot = jnp.arange(size)[:, None]
+    last = count[None] - size + slot
+    pick = jnp.where(last < slot, slot, jnp.minimum((chance * (last + 1)).astype(jnp.int32), last))
+
+    def take(step: Array, chosen: Array) -> Array:
+        again = jnp.any((chosen == chosen[step]) & (slot < step), axis=0)
+        return chosen.at[step].set(jnp.where(again, jnp.maximum(last[step], step), chosen[step]))
+
+    return jax.lax.fori_loop(0, size, take, pick)
+
+
+def sampled(
+    key: Key, held: Lists, nodes: Int[Array, " batch"], size: int, itself: bool
+) -> tuple[Int[Array, "batch slot"], Bool[Array, "batch slot"]]:
+    """Sets for a batch of nodes: their members, and which slots are filled. The node itself comes first, where it belongs."""
+    share = size // held.members.shape[0]
+    found, filled = [], []
+    if itself:
+        found, filled = [nodes[:, None]], [jnp.ones((nodes.shape[0], 1), bool)]
+    for part in range(held.members.shape[0]):
+        count = held.count[part][nodes]
+        place = subset(jax.random.fold_in(key, part), count, share).T
+        found.append(held.members[part][nodes[:, None], place].astype(jnp.int32))
+        filled.append(jnp.arange(share)[None] < count[:, None])
+    return jnp.concatenate(found, axis=1), jnp.concatenate(filled, axis=1)
+
+
+def sampled_confusion(
+    rng: np.random.Generator, graph: Votes, members: ndarray, count: ndarray, size: int, asked: int = 200
+) -> float:
+    """eps_S of sampled sets (Definition 3.4.3): the mean over non-discriminative nodes, the first `asked` of them, of the share
+    of confusion nodes among the discriminative ones at the core distance, each with a set of its own."""
+    core = core_distance(average_margin(graph))
+    found = []
+    for node in np.flatnonzero(~graph.discriminative)[:asked]:
+        chosen = [
+            rng.permutation(some[node, : many[node]])[: size // len(count)]
+            for some, many in zip(members, count, strict=True)
+        ]
+        there = np.concatenate(chosen)
+        there = graph.pattern[there[graph.distance[node, there] == core]]
+        own = 0 if graph.label[node] > 0 else 1
+        good, bad = np.sum(there == own), np.sum(there == 1 - own)
+        found += [bad / (good + bad)] if good + bad else []
+    return float(np.mean(found)) if found else 0.0

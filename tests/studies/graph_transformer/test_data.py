@@ -1,0 +1,194 @@
+"""Graphs have the votes they were asked for, and sampled sets are fair."""
+
+import jax
+import numpy as np
+import pytest
+
+from lemmata.bench.graphs import degrees
+from lemmata.errors import BadInput
+from lemmata.studies.graph_transformer.data import surveys
+from lemmata.studies.graph_transformer.data.generate import Wanted, drawn, regular
+from lemmata.studies.graph_transformer.data.model import VoteGraph
+from lemmata.studies.graph_transformer.data.sampling import Lists, lists, masks, sampled, sampled_confusion
+from lemmata.studies.graph_transformer.data.votes import (
+    Votes,
+    average_margin,
+    confusion_ratio,
+    core_distance,
+    discriminative_share,
+    inconsistent_share,
+    margin_identity,
+    unevenness,
+    winning_margin,
+)
+
+DOCUMENT = VoteGraph()
+GRAPH = DOCUMENT.graph(0)
+
+
+def test_the_example_of_figure_3_2():
+    """A node of pattern mu_3 and label +1 with margins -2 at distance 1 and 3 at distance 2."""
+    pattern = np.array([2, 0, 1, 1, 1, 0, 0, 0, 0, 1])
+    distance = np.full((10, 10), 2, np.uint8)
+    np.fill_diagonal(distance, 0)
+    distance[0] = [0, 1, 1, 1, 1, 2, 2, 2, 2, 2]
+    label = np.where(pattern == 1, -1, 1)
+    assert winning_margin(Votes(distance, pattern, label))[0, 1:].tolist() == [-2, 3]
+
+
+def test_the_documents_graph_is_what_it_says():
+    graph, joined = drawn(np.random.default_rng(1), DOCUMENT.wanted)
+    others = ~graph.discriminative
+    assert (degrees(joined)[others] == 120).all()
+    assert degrees(joined).min() == 120
+    counts = joined.toarray()
+    first, second = graph.pattern == 0, graph.pattern == 1
+    assert first.sum() == second.sum() == 200
+    assert counts[np.ix_(first, second)].sum() == 0
+    assert counts[np.ix_(others, others)].sum() == 0
+    assert (counts[np.ix_(first, first)].sum(1) == 60).all()
+    good = np.where(
+        graph.label[others] > 0, counts[others][:, first].sum(1), counts[others][:, second].sum(1)
+    )
+    assert (good == 114).all()
+    assert confusion_ratio(graph) == pytest.approx(0.05)
+    assert core_distance(average_margin(graph)) == 1
+    assert inconsistent_share(graph) == 0
+
+
+def test_without_inner_edges_discriminative_nodes_do_not_vote_for_themselves():
+    """The document's graph as printed: D nodes have no neighbour of their own pattern up to gamma_d = 1/2."""
+    graph = VoteGraph(inner_degree=0).graph(0)
+    assert (winning_margin(graph)[graph.discriminative, 1] == 0).all()
+    assert inconsistent_share(graph) == pytest.approx(0.4)
+
+
+def test_block_graphs_spread_discriminative_nodes_evenly_and_the_documents_graph_does_not():
+    even = VoteGraph(generator="blocks", degree=60, confusion=0.2).graph(0)
+    assert abs(discriminative_share(even)[1] - 0.4) < 0.02
+    assert unevenness(even) < 0.25 < unevenness(GRAPH)
+    assert abs(confusion_ratio(even) - 0.2) < 0.02
+
+
+def test_heterophilous_graphs_have_their_core_farther_out():
+    far = VoteGraph(generator="blocks", degree=12, confusion=0.9).graph(0)
+    margin = average_margin(far)
+    assert margin[1] < 0 < margin[2]
+    assert core_distance(margin) != 1
+
+
+@pytest.mark.parametrize("core", [1, 2, 3])
+def test_drawn_distances_have_the_core_asked_for(core):
+    graph = VoteGraph(generator="distances", nodes=200, labelled=50, confusion=0.1, core=core).graph(0)
+    assert core_distance(average_margin(graph)) == core
+    assert abs(confusion_ratio(graph) - 0.1) < 0.03
+    assert inconsistent_share(graph) == 0
+
+
+def test_flipped_labels_are_the_inconsistent_ones():
+    assert inconsistent_share(VoteGraph(flipped=0.1).graph(0)) == pytest.approx(0.1)
+
+
+def test_identity_b_199_is_exact():
+    for pattern in (1, 2, 5):
+        assert not margin_identity(GRAPH, pattern).any()
+
+
+def test_regular_graphs_are_regular():
+    edges = regular(np.random.default_rng(0), 41, 6)
+    ends, count = np.unique(edges, return_counts=True)
+    assert len(ends) == 41
+    assert (count == 6).all()
+    assert len({tuple(sorted(edge)) for edge in edges.tolist()}) == 41 * 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"discriminative": 0.2, "confusion": 0.0}, "joined to 120 nodes of a pattern that has 100"),
+        ({"inner_degree": 200}, "cannot have 200 neighbours among themselves"),
+        ({"generator": "blocks", "confusion": 0.9, "buckets": 3}, "pools the core distance 2"),
+        ({"generator": "distances", "core": 4}, "pools the core distance 4"),
+        ({"flipped": 0.6}, "fewer than half"),
+        ({"labelled": 1000}, "some must be left to be tested"),
+        ({"patterns": 30}, "do not fit into 20 dimensions"),
+    ],
+)
+def test_graphs_that_cannot_be_are_refused_in_a_sentence(settings, sentence):
+    with pytest.raises(BadInput, match=sentence):
+        VoteGraph(**settings)
+
+
+# Sampled sets ----------------------------------------------------------------------------------------------------------
+
+
+def test_sets_are_without_repetition_from_the_list_and_all_members_alike():
+    allowed = np.zeros((30, 30), bool)
+    allowed[0, 5:25] = True
+    allowed[1, [3, 4]] = True
+    held = Lists(*map(jax.numpy.asarray, lists([allowed])))
+    seen = np.zeros(30)
+    draw = jax.jit(lambda key: sampled(key, held, jax.numpy.array([0, 1, 2]), 8, itself=True))
+    for i in range(400):
+        members, filled = map(np.asarray, draw(jax.random.key(i)))
+        assert filled[0].all()
+        assert members[:, 0].tolist() == [0, 1, 2]
+        drawn_set = members[0, 1:]
+        assert len(set(drawn_set.tolist())) == 8
+        assert set(members[1, 1:][filled[1, 1:]].tolist()) == {3, 4}
+        assert members[2, 1:][filled[2, 1:]].tolist() == [2]  # nobody to look at: itself
+        seen[drawn_set] += 1
+    share = seen[5:25] / 400  # each is drawn with chance 8/20; five standard errors
+    assert seen[:5].sum() + seen[25:].sum() == 0
+    assert np.abs(share - 0.4).max() < 5 * np.sqrt(0.4 * 0.6 / 400)
+
+
+def test_an_oracle_lowers_the_confusion_of_sampled_sets():
+    graph = VoteGraph(confusion=0.3).graph(0)
+    found = {}
+    for sampler in ("near", "core", "relevant"):
+        members, count = lists(masks(graph, sampler))
+        found[sampler] = sampled_confusion(np.random.default_rng(0), graph, members, count, 60)
+    assert abs(found["near"] - 0.3) < 0.03
+    assert abs(found["core"] - 0.3) < 0.02
+    assert found["relevant"] < 0.15
+
+
+# Surveys ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_survey_finds_the_classes_of_a_homophilous_graph():
+    graph = surveys.made(np.random.default_rng(0))
+    found = surveys.surveyed(graph, 4)
+    assert found.core == 1
+    assert found.classes == 3
+    assert found.gap == 0
+    assert (found.shares > 0.6).all()
+    assert found.normalised[0] > 0.3
+    assert found.inconsistent < 0.2
+    assert surveys.surveyed(graph, 4, itself=True).inconsistent <= found.inconsistent
+
+
+def test_centring_hides_the_mean_that_angles_are_measured_from():
+    graph = surveys.made(np.random.default_rng(0))
+    moment, covariance = (
+        surveys.discriminative_nodes(graph.features, graph.labels, s) for s in ("moment", "covariance")
+    )
+    assert moment.mean() > covariance.mean() + 0.1
+
+
+def test_margins_with_two_classes_are_those_of_the_definition():
+    found = np.array([[[3.0, 1.0], [2.0, 5.0]]])
+    assert surveys.margins(found, np.array([0, 0])).tolist() == [[2.0, -3.0]]
+
+
+def test_isolated_labelled_nodes_are_refused(tmp_path):
+    np.savez(tmp_path / "g.npz", edges=np.array([[0, 1]]), features=np.eye(3), labels=np.array([0, 1, 1]))
+    with pytest.raises(BadInput, match="1 labelled nodes have no neighbour"):
+        surveys.survey(str(tmp_path / "g.npz"), 3)
+
+
+def test_a_wanted_graph_is_drawn_again_by_the_same_seed():
+    wanted = Wanted("blocks", 80, 4, 0.4, 0.2, 10, 0, 5)
+    first, again = (drawn(np.random.default_rng(3), wanted)[0] for _ in range(2))
+    np.testing.assert_array_equal(first.distance, again.distance)

@@ -1,0 +1,149 @@
+"""The gradient by hand is the gradient; two ways to the same training; what is conserved."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lemmata import train
+from lemmata.errors import BadInput
+from lemmata.guard import double
+from lemmata.studies.graph_transformer.network import (
+    Network,
+    Parameters,
+    Seen,
+    attention,
+    hinge,
+    outputs,
+    slope,
+)
+from lemmata.trial import put, put_all
+
+
+def batch(seed=0, size=5, slots=7, dim=6, buckets=4, neurons=12):
+    rng = np.random.default_rng(seed)
+    weights = Parameters(
+        rng.normal(size=(dim, dim)), rng.normal(size=(dim, dim)), rng.normal(size=(dim, dim)),
+        rng.normal(size=(dim, neurons)), rng.normal(size=buckets),
+    )  # fmt: skip
+    seen = Seen(
+        jnp.asarray(rng.normal(size=(size, slots, dim))),
+        jnp.asarray(rng.integers(0, buckets, (size, slots))),
+        jnp.asarray(rng.integers(0, 3, (size, slots)).astype(float)).at[:, 0].set(1.0),
+    )
+    signs = jnp.asarray(rng.choice([-0.3, 0.3], neurons))
+    return (
+        jax.tree.map(jnp.asarray, weights),
+        signs,
+        jnp.asarray(rng.normal(size=(size, dim))),
+        seen,
+        jnp.asarray(rng.choice([-1, 1], size)),
+    )
+
+
+@pytest.mark.parametrize("margin", [1.0, 5.0])
+def test_the_gradient_by_hand_is_that_of_automatic_differentiation(margin):
+    with double():
+        weights, signs, asking, seen, label = batch()
+
+        def loss(one):
+            return jnp.mean(hinge(outputs(one, signs, asking, seen), label, margin))
+
+        value, gradient = jax.value_and_grad(loss)(weights)
+        mine, by_hand = slope(weights, signs, asking, seen, label, margin)
+        assert float(mine) == pytest.approx(float(value), abs=1e-12)
+        for ours, theirs in zip(by_hand, gradient, strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-12)
+        assert float(jnp.abs(by_hand.query).max()) > 1e-3
+
+
+def test_attention_sums_to_one_and_a_constant_in_b_changes_nothing():
+    with double():
+        weights, _, asking, seen, _ = batch()
+        alpha = attention(weights, asking, seen)
+        np.testing.assert_allclose(jnp.sum(alpha, axis=1), 1.0)
+        np.testing.assert_array_equal(alpha[seen.many == 0], 0.0)
+        np.testing.assert_allclose(
+            attention(weights._replace(bias=weights.bias + 3), asking, seen), alpha, atol=1e-12
+        )
+
+
+def test_a_token_that_is_there_twice_counts_twice():
+    with double():
+        weights, signs, asking, seen, _ = batch(size=2, slots=3)
+        doubled = Seen(*(jnp.concatenate([part, part[:, :1]], axis=1) for part in seen))
+        twice = seen._replace(many=seen.many.at[:, 0].multiply(2))
+        np.testing.assert_allclose(
+            outputs(weights, signs, asking, doubled), outputs(weights, signs, asking, twice)
+        )
+
+
+def test_initial_images_have_the_errors_asked_for():
+    with double():
+        base = jnp.eye(6)[:4]
+        weights, signs = Network(neurons=8, width=6, queries="distinct").draw(
+            jax.random.key(0), base, 5, 0.01
+        )
+        key, query = weights.key @ base.T, weights.query @ base.T
+        np.testing.assert_allclose(jnp.linalg.norm(key - jnp.eye(6)[:, :4], axis=0), 0.2, rtol=1e-6)
+        np.testing.assert_allclose(jnp.linalg.norm(query[:, :2] - jnp.eye(6)[:, :2], axis=0), 0.2, rtol=1e-6)
+        assert float(jnp.linalg.norm(query[:, 2:] - key[:, 2:], axis=0).min()) > 0.45
+        assert sorted({round(float(s) ** 2, 9) for s in signs}) == [0.125]
+
+
+@pytest.fixture(scope="module")
+def both(little):
+    quiet = put_all(
+        little, {"precision": "float64", "data.feature_noise": 0.0, "descent.steps": 30, "hinge_margin": 5.0}
+    )
+    return {way: train(put(quiet, "simulator", way), seed=1) for way in ("nodes", "patterns")}
+
+
+def test_counts_of_patterns_follow_the_nodes_themselves(both):
+    assert abs(both["nodes"]["bias"]).max() > 1e-3
+    for name in ("bias_curve", "test_hinge_curve", "attention_curve"):
+        np.testing.assert_allclose(both["nodes"][name], both["patterns"][name], atol=1e-10)
+
+
+def test_the_sum_of_b_is_conserved(both):
+    assert both["nodes"]["bias_drift"] < 1e-12
+
+
+def test_what_is_frozen_stays(little):
+    gradient = Parameters(*(jnp.ones(2) for _ in range(5)))
+    moved = {
+        kind: [bool(jnp.any(part)) for part in Network(kind=kind).trained(gradient)]
+        for kind in ("transformer", "no-position", "frozen", "gcn")
+    }
+    assert moved["transformer"] == [True] * 5
+    assert moved["no-position"] == [True] * 4 + [False]
+    assert moved["frozen"] == moved["gcn"] == [False, False, True, True, False]
+    assert Network(train_self_bias=False).trained(gradient).bias.tolist() == [0, 1]
+
+
+def test_batches_hold_labelled_nodes_only_and_an_epoch_holds_all(little):
+    trial = put_all(little, {"data.labelled": 16, "descent.batch": 8})
+    order = jnp.arange(60)[::-1]
+    for kind, steps in (("epochs", 2), ("single-pass", 2)):
+        one = put(trial, "descent.batches", kind)
+        seen = np.concatenate(
+            [one.batch(jax.random.key(0), jnp.asarray(s), order, None) for s in range(steps)]
+        )
+        assert sorted(seen.tolist()) == list(range(44, 60)), kind
+    few = put(trial, "data.labelled", 3).batch(jax.random.key(0), jnp.asarray(0), order, None)
+    assert set(few.tolist()) == {57, 58, 59}
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"simulator": "patterns"}, "exact only without feature noise"),
+        ({"at": 7}, "cannot draw from distance 7"),
+        ({"descent.loss": "logistic"}, "trains on the hinge loss"),
+        ({"tested": 50}, "50 nodes are to be tested, and 44 are not labelled"),
+        ({"hinge_margin": -1.0}, "must be positive"),
+    ],
+)
+def test_trials_that_cannot_be_are_refused_in_a_sentence(little, changes, sentence):
+    with pytest.raises(BadInput, match=sentence):
+        put_all(little, changes)
