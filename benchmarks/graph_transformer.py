@@ -25,11 +25,12 @@ import jax  # noqa: E402
 import numpy as np  # noqa: E402
 
 from lemmata.guard import double  # noqa: E402
+from lemmata.studies.graph_transformer.figures import template  # noqa: E402
 from lemmata.studies.graph_transformer.network import slope  # noqa: E402
 from lemmata.studies.graph_transformer.trials import GraphTraining  # noqa: E402
 from lemmata.trial import random_key, with_precision  # noqa: E402
 
-TRIAL = GraphTraining()
+TRIAL = template()
 BATCH, SET, DIM, NEURONS = 64, 61, 20, 400
 # Neurons forward and backward (three products), values and queries, and four passes over the tokens of a set.
 FLOPS = BATCH * (3 * 2 * DIM * NEURONS + 6 * 2 * DIM * DIM + 4 * 2 * SET * DIM)

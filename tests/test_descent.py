@@ -142,11 +142,16 @@ def test_own_data_and_weights_go_through_one_door():
     ("changes", "says"),
     [
         ({"learning_rate": 0.0}, "learning rate"),
-        ({"steps": 0}, "at least one step"),
+        ({"steps": 0}, "takes 1 to"),
+        ({"steps": 2**31}, "takes 1 to"),
+        ({"momentum": 1.0}, "momentum"),
+        ({"logs": -5}, "steps are logged"),
+        ({"logs": 10**9}, "steps are logged"),
+        ({"learning_rate": float("inf")}, "finite"),
+        ({"target_loss": float("nan")}, "must not be negative"),
         ({"log_at": (5, 2)}, "increasing"),
         ({"log_at": (500,)}, "from 0 to 200"),
         ({"target_loss": -1.0}, "target loss"),
-        ({"logs": -5}, "two steps"),
     ],
 )
 def test_a_descent_that_cannot_be_is_refused_in_one_sentence(changes, says):

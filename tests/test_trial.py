@@ -1,5 +1,8 @@
 """Identity, random keys and fields of trials."""
 
+import math
+from typing import ClassVar
+
 import jax
 import pytest
 
@@ -7,7 +10,7 @@ from lemmata.errors import BadInput
 from lemmata.studies.benign_overfitting.figures import template
 from lemmata.studies.shallow_vit.trials import ViTTraining
 from lemmata.sweep import Sweep, axis, buckets
-from lemmata.trial import get, identity, put, put_all, random_key
+from lemmata.trial import Computed, fixed, get, identity, put, put_all, random_key
 
 
 def test_identity_depends_on_content_and_seed_only():
@@ -60,6 +63,38 @@ def test_bad_values_are_refused_in_one_sentence(path, value, says):
     with pytest.raises(BadInput, match=says) as error:
         put(template(), path, value)
     assert "\n" not in str(error.value)
+
+
+class Ranged(Computed):
+    """One number of every kind."""
+
+    name: ClassVar = "toys/ranged"
+
+    count: int = fixed(default=3)
+    left_out: int = fixed(default=0)
+    rate: float = 0.5
+    offset: float = 0.0
+
+    def compute(self, key):
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"count": 0}, "'count' must lie between 1 and"),
+        ({"count": 10**400}, "lie between"),
+        ({"left_out": -1}, "'left_out' must lie between 0 and"),
+        ({"rate": -0.5}, "'rate' must not be negative"),
+        ({"rate": math.inf}, "'rate' must be a finite number"),
+        ({"offset": math.nan}, "'offset' must be a finite number"),
+    ],
+)
+def test_every_number_has_a_range_whatever_its_study_asks_for(changes, says):
+    with pytest.raises(BadInput, match=says) as error:
+        Ranged(**changes)
+    assert "\n" not in str(error.value)
+    assert Ranged(left_out=0, offset=-1.0, rate=0.0).offset == -1.0
 
 
 @pytest.mark.parametrize("values", [(), (1.0, float("nan")), (1.0, 1.0)])

@@ -57,7 +57,7 @@ class Square(Computed):
 
     name: ClassVar = "toys/square"
 
-    value: float = 3.0
+    value: float = 0.0
     deadly: bool = fixed(default=False)
 
     def compute(self, key):

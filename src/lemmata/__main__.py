@@ -2,6 +2,16 @@
 
 import sys
 
-from lemmata.cli import main
+from lemmata import ending
 
-sys.exit(main())
+
+def main() -> int:
+    """The command, which can be interrupted from its first moment on."""
+    ending.arm()
+    from lemmata.cli import main as command
+
+    return command()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -4,39 +4,31 @@ import argparse
 import json
 import math
 import os
-import signal
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lemmata import ending
 from lemmata.errors import BadInput
-from lemmata.lab.pool import heeding_interrupts
 from lemmata.study import SCALES, Study, studies, study
 
 if TYPE_CHECKING:
     from lemmata.lab.order import Order
     from lemmata.measure.compare import Verdict
 
-INTERRUPTED = 130
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Carry out one command; returns the exit code (0 done, 1 failed under --strict, 2 bad input, 130 interrupted)."""
+    """Carry out one command; returns the exit code (0 done, 1 failed under --strict, 2 bad input, 130 interrupted,
+    143 told to end)."""
+    if arguments is None:
+        ending.arm()
     options = _parser().parse_args(arguments)
     try:
-        with heeding_interrupts():
-            return options.command(options) or 0
+        return options.command(options) or 0
     except BadInput as error:
         print(f"lemmata: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        print(
-            "\nlemmata: interrupted; finished chunks are kept. Run the same command again to do the rest.",
-            file=sys.stderr,
-        )
-        return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -100,18 +92,29 @@ def run(options: argparse.Namespace) -> int:
     from lemmata.lab.run import reasons
     from lemmata.progress import bar
 
+    if not options.adaptive and (options.budget, options.width) != (None, None):
+        raise BadInput("--budget and --width are for adaptive runs; add --adaptive.")
     order = _order(options.name, options)
     order.sweep.cells  # noqa: B018  (built now, so that bad input shows before anything is written)
     own = study(order.figure.study)
     law = None
-    with hands(options.on, _workers(options)) as pool, bar(order.name) as told:
+    with hands(options.on, _workers(options), options.limit) as pool, bar(order.name) as told:
         if options.adaptive:
-            found = order.refine(options.width, options.budget or len(order.sweep.cells), pool, told)
+            width = 0.2 if options.width is None else options.width
+            budget = len(order.sweep.cells) if options.budget is None else options.budget
+            found = order.refine(width, budget, pool, told, options.fail_fast)
             results, law = found.results, found.boundary.exponent
         else:
-            results = order.run(pool, told)
+            results = order.run(pool, told, options.fail_fast)
     verdicts = own.check(results)
-    picture = None if order.axes else order.draw(results, verdicts)
+    picture = None
+    if not order.axes:
+        try:
+            picture = order.draw(results, verdicts)
+        except (
+            BadInput
+        ) as error:  # a disk that is full or cannot be written to is no reason not to tell the verdicts
+            print(f"lemmata: {error}", file=sys.stderr)
     counts = order.counts()
     report = {
         "study": own.id,
@@ -141,6 +144,8 @@ def check(options: argparse.Namespace) -> int:
     from lemmata import desk
     from lemmata.progress import bar
 
+    if options.budget is not None and not options.until_decided:
+        raise BadInput("--budget is for runs that add seeds; add --until-decided.")
     verdicts = desk.check(
         options.name,
         options.scale,
@@ -153,6 +158,8 @@ def check(options: argparse.Namespace) -> int:
         options.budget,
         bar,
         options.on,
+        options.limit,
+        options.fail_fast,
     )
     if options.json:
         study_id = options.name.partition("/")[0]
@@ -191,7 +198,8 @@ def figure(options: argparse.Namespace) -> None:
 
     order = stored_order(options.name, options.scale, options.out)
     results = order.results()
-    print(order.draw(results, study(order.figure.study).check(results), options.format))
+    folder = Path(options.to) if options.to else None
+    print(order.draw(results, study(order.figure.study).check(results), options.format, folder))
 
 
 def status(options: argparse.Namespace) -> None:
@@ -232,8 +240,10 @@ def work(options: argparse.Namespace) -> None:
     from lemmata.desk import stored_order
     from lemmata.lab.pool import cache_compilations, one_thread
     from lemmata.lab.spool import serve
+    from lemmata.lab.store import Store
     from lemmata.lab.work import run_chunk
 
+    Store(options.dir).manifest  # noqa: B018  (says what is wrong where there is no store)
     one_thread()
     cache_compilations()
 
@@ -252,6 +262,7 @@ def export(options: argparse.Namespace) -> None:
 
 def report(options: argparse.Namespace) -> None:
     from lemmata.desk import stored_orders
+    from lemmata.lab.disk import replace_file
     from lemmata.report import Chapter, page
     from lemmata.report.record import markdown, record
 
@@ -288,7 +299,7 @@ def report(options: argparse.Namespace) -> None:
             f"nothing is stored at scale '{options.scale}' yet; run a figure or check a study first."
         )
     try:
-        path.write_text("\n".join(written) or page(parts), encoding="utf-8")
+        replace_file(path, ("\n".join(written) or page(parts)).encode(errors="replace"))
     except OSError as error:
         raise BadInput(f"cannot write '{path}': {error.strerror}.") from None
     print(path)
@@ -351,6 +362,8 @@ def _changes(pairs: Iterable[str]) -> dict[str, str]:
         path, equals, value = pair.partition("=")
         if not equals:
             raise BadInput(f"--set takes PATH=VALUE, not '{pair}'.")
+        if path in changes:
+            raise BadInput(f"'{path}' is set twice.")
         changes[path] = _contents(value[1:]) if value.startswith("@") else value
     return changes
 
@@ -359,7 +372,7 @@ def _contents(name: str) -> str:
     """What a file holds: `--set PATH=@FILE` takes a long value from there."""
     try:
         return Path(name).read_text()
-    except (OSError, UnicodeDecodeError):
+    except (OSError, ValueError):
         raise BadInput(f"the file '{name}' cannot be read.") from None
 
 
@@ -563,6 +576,8 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument(
             "--on", default="local", help="local, dask, dask://HOST:PORT, slurm, or spool (lemmata work DIR)"
         )
+        sub.add_argument("--limit", type=float, metavar="SECONDS", help="how long a cell may take")
+        sub.add_argument("--fail-fast", action="store_true", help="stop at the first cell that fails")
         sub.add_argument("--out", help="folder of the results (default: runs/STUDY/FIGURE/SCALE)")
         sub.add_argument("--json", action="store_true", help="one JSON object on standard output")
         sub.add_argument("--strict", action="store_true", help="exit code 1 if a cell or a claim failed")
@@ -581,9 +596,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--adaptive", action="store_true", help="train only near the boundary that the figure shows"
     )
-    sub.add_argument(
-        "--width", type=float, default=0.2, help="how wide the interval of its exponent may be (0.2)"
-    )
+    sub.add_argument("--width", type=float, help="how wide the interval of its exponent may be (0.2)")
     sub.add_argument(
         "--budget", type=int, help="most trainings of an adaptive run (default: those of the full grid)"
     )
@@ -604,7 +617,8 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("figure", figure, "Draw again from stored results", name="STUDY/FIGURE or DIR")
     sub.add_argument("--format", choices=("png", "pdf", "svg"), default="png")
     sub.add_argument("--scale")
-    sub.add_argument("--out")
+    sub.add_argument("--out", help="folder of the results")
+    sub.add_argument("--to", help="folder of the picture (default: beside the results)")
     command("status", status, "What a store holds", dir="DIR").add_argument("--json", action="store_true")
     command("verify", verify, "Is a store whole", dir="DIR")
     command("repair", repair, "Rebuild what is damaged in a store from what is whole", dir="DIR")

@@ -19,6 +19,13 @@ from lemmata.trial import Descending, Key, fixed
 Loss = Literal["logistic", "hinge", "squared", "cross-entropy", "linear"]
 
 
+MOST_STEPS = 2**31 - 1
+"""Steps are counted in 32 bits."""
+
+MOST_LOGS = 100_000
+"""Every logged step is a number in every curve of every run."""
+
+
 class Descent(eqx.Module):
     """How a training goes: loss, method, step size, batches, stop rule, and what is looked at on the way.
 
@@ -50,9 +57,10 @@ class Descent(eqx.Module):
             self.attention_rate >= 0, f"the attention rate must not be negative, not {self.attention_rate}."
         )
         require(self.target_loss >= 0, f"the target loss must not be negative, not {self.target_loss}.")
-        require(self.steps > 0, f"a training needs at least one step, not {self.steps}.")
+        require(0 <= self.momentum < 1, f"the momentum must lie in [0, 1), not {self.momentum}.")
+        require(0 < self.steps <= MOST_STEPS, f"a training takes 1 to {MOST_STEPS} steps, not {self.steps}.")
         require(self.batch > 0, f"a batch must hold at least one sample, not {self.batch}.")
-        require(self.logs > 1, f"at least two steps must be logged, not {self.logs}.")
+        require(1 < self.logs <= MOST_LOGS, f"2 to {MOST_LOGS} steps are logged, not {self.logs}.")
         ordered = all(a < b for a, b in zip(self.log_at, self.log_at[1:], strict=False))
         inside = not self.log_at or (self.log_at[0] >= 0 and self.log_at[-1] <= self.steps)
         require(

@@ -3,6 +3,7 @@
 What the commands do is here, callable from Python; `cli` parses and prints.
 """
 
+import os
 import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
     from lemmata.measure.compare import Verdict
 
+WORDS = {"study": str, "figure": str, "scale": str, "seeds": int, "out": str, "reading": str}
+"""What a sweep file can say beside its tables, and a manifest too."""
+
 Shown = Callable[[str], AbstractContextManager[Progress]]
 
 
@@ -35,7 +39,7 @@ def place_order(name: str, scale: str | None = None, **options: Any) -> Order:
     require(options.get("seeds") != 0, "a sweep needs at least one seed, not 0.")
     if name.endswith(".toml"):
         return _from_file(Path(name), scale, given)
-    if (Path(name) / "manifest.json").exists():
+    if os.path.exists(os.path.join(name, "manifest.json")):  # unlike Path.exists, never raises
         return _again(Path(name), scale, given)
     study_id, _, figure_id = name.partition("/")
     chosen = study(study_id)
@@ -77,6 +81,8 @@ def check(
     budget: int | None = None,
     shown: Shown = lambda name: silence(),
     on: str = "local",
+    limit: float | None = None,
+    fail_fast: bool = False,
 ) -> "list[Verdict]":
     """Run what is missing for the claims of a study (STUDY) or for one (STUDY/CLAIM), and judge them.
 
@@ -97,11 +103,11 @@ def check(
     for order in orders.values():
         order.sweep.cells  # noqa: B018  (built now, so that bad input shows before anything is written)
     results: dict[tuple[str, str], xr.Dataset] = {}
-    with hands(on, workers) as pool:
+    with hands(on, workers, limit) as pool:
 
         def carry_out(which: tuple[str, str]) -> None:
             with shown(orders[which].name) as told:
-                results[which] = orders[which].run(pool, told)
+                results[which] = orders[which].run(pool, told, fail_fast)
 
         for which in orders:
             carry_out(which)
@@ -129,6 +135,15 @@ def _again(folder: Path, scale: str | None, given: Mapping[str, Any]) -> Order:
     """The order that made the results in a folder, with other settings where they are given."""
     old = Store(folder).manifest
     require("figure" in old, f"'{folder}' holds a sweep of its own, not a figure's.")
+    kinds = {**WORDS, "changes": dict, "added_axes": dict, "draw": int, "looks": int}
+    for word in ("study", "figure", "scale", "changes", "added_axes", "seeds"):
+        require(word in old, f"the manifest of '{folder}' does not say '{word}'.")
+    _require_kinds({word: value for word, value in old.items() if word in kinds}, kinds, str(folder))
+    require(
+        old.get("draw", 0) >= 0 and old.get("looks", 1) > 0,
+        f"the manifest of '{folder}' is not one of the lab.",
+    )
+    _require_lists(old["added_axes"], str(folder))
     figure = study(old["study"]).figure(old["figure"])
     if not given and scale is None:
         figure = replace(figure, draw_number=old.get("draw", 0))
@@ -153,33 +168,35 @@ def _from_file(path: Path, scale: str | None, given: Mapping[str, Any]) -> Order
         raise BadInput(f"cannot read the sweep file '{path}': {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadInput(f"'{path}' is not a valid TOML file: {error}.") from None
-    kinds: dict[str, Any] = {
-        "study": str,
-        "figure": str,
-        "scale": str,
-        "seeds": int,
-        "out": str,
-        "reading": str,
-    }
-    kinds |= {"set": dict, "axes": dict}
-    for word, value in content.items():
+    kinds = {**WORDS, "set": dict, "axes": dict}
+    for word in content:
         if word not in kinds:
             raise unknown(f"entry of {path}", word, kinds)
-        said = {str: "text", int: "a whole number", dict: "a table"}[kinds[word]]
-        right = isinstance(value, kinds[word]) and not isinstance(value, bool)
-        require(right, f"'{word}' in '{path}' takes {said}, not {value!r}.")
+    _require_kinds(content, kinds, str(path))
     for word in ("study", "figure"):
         require(word in content, f"the sweep file '{path}' does not name a {word}.")
     axes = _flat(content.get("axes", {}))
-    for name, values in axes.items():
-        require(
-            isinstance(values, list), f"axis '{name}' in '{path}' takes a list of values, not {values!r}."
-        )
+    _require_lists(axes, str(path))
     options = {word: content[word] for word in ("seeds", "out", "reading") if word in content} | dict(given)
     options["changes"] = {**_flat(content.get("set", {})), **given.get("changes", {})}
     options.setdefault("out", str(Path("runs") / path.stem))
     name = f"{content['study']}/{content['figure']}"
     return replace(place_order(name, scale or content.get("scale"), **options), axes=axes)
+
+
+def _require_kinds(content: Mapping[str, Any], kinds: Mapping[str, type], where: str) -> None:
+    """Refuse entries that are not of their kind."""
+    for word, value in content.items():
+        said = {str: "text", int: "a whole number", dict: "a table"}[kinds[word]]
+        right = isinstance(value, kinds[word]) and not isinstance(value, bool)
+        require(right, f"'{word}' in '{where}' takes {said}, not {value!r}.")
+
+
+def _require_lists(axes: Mapping[str, Any], where: str) -> None:
+    for name, values in axes.items():
+        require(
+            isinstance(values, list), f"axis '{name}' in '{where}' takes a list of values, not {values!r}."
+        )
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

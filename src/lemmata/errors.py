@@ -1,6 +1,8 @@
 """What the lab says when it is asked for something it cannot do: one sentence, with the closest match."""
 
 import difflib
+import os
+import sys
 from collections.abc import Iterable
 
 
@@ -24,3 +26,17 @@ def require(condition: bool, sentence: str) -> None:
     """Raise ``BadInput(sentence)`` unless the condition is met."""
     if not condition:
         raise BadInput(sentence)
+
+
+def require_memory(needed: float, what: str) -> None:
+    """Refuse what would not fit into the memory of this machine, with the estimate."""
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    require(
+        needed <= there,
+        f"{what} would take about {needed / 2**30:.3g} GiB of memory, and this machine has {there / 2**30:.3g}.",
+    )
+
+
+def note(sentence: str) -> None:
+    """Tell the user something that is not an error, beside the output."""
+    print(f"lemmata: {sentence}", file=sys.stderr)

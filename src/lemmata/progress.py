@@ -3,6 +3,8 @@
 import contextlib
 from collections.abc import Callable, Iterator
 
+from lemmata.ending import last_act
+
 Progress = Callable[[int, int], None]
 """`told(done, total)`: cells finished so far, and all there are."""
 
@@ -28,7 +30,8 @@ def bar(name: str) -> Iterator[Progress]:
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Bar(*columns, console=Console(stderr=True)) as shown:
+    console = Console(stderr=True)
+    with Bar(*columns, console=console) as shown, last_act(lambda: console.show_cursor(True)):
         task = shown.add_task(name, total=None)
         yield lambda done, total: shown.update(task, completed=done, total=total)
 

@@ -81,18 +81,19 @@ def assemble(sweep: Sweep, rows: Rows, attrs: Mapping[str, Any] | None = None) -
     dims, cells = sweep.dims, sweep.cells
     positions = {name: {label: i for i, label in enumerate(labels)} for name, labels in dims.items()}
     shape = tuple(len(labels) for labels in dims.values())
-
-    def places(names: Sequence[str], which: Sequence[int]) -> tuple[np.ndarray, ...]:
-        return tuple(np.asarray([positions[n][cells[i].place[n]] for i in which], int) for n in names)
-
-    where = places(list(dims), rows.found.tolist())
     axes = [name for name in dims if name != "seed"]
     held = np.full(tuple(len(dims[name]) for name in axes), None, object)
-    once = {tuple(cell.place[name] for name in axes): i for i, cell in enumerate(cells)}
-    for i, at in zip(
-        once.values(), zip(*places(axes, list(once.values())), strict=True) if axes else [()], strict=False
-    ):
-        held[at] = Ran(cells[i].trial)
+    points: list[tuple[int, ...]] = []
+    which, last = np.empty(len(cells), int), None
+    for i, cell in enumerate(cells):
+        if cell.point is not last:  # seeds of one grid point share it
+            last = cell.point
+            points.append(tuple(positions[name][last[name]] for name in axes))
+            held[points[-1]] = Ran(cell.trial)
+        which[i] = len(points) - 1
+    seeds = np.array([positions["seed"][cell.seed] for cell in cells], int)
+    grid = np.array(points, int).reshape(len(points), len(axes))
+    where = (*grid[which[rows.found]].T, seeds[rows.found])
 
     logged = {at: _log_steps(one.trial) for at, one in np.ndenumerate(held) if one is not None}
     same = len(set(logged.values())) <= 1

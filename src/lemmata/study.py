@@ -15,9 +15,11 @@ from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
-from lemmata.errors import require, unknown
+from lemmata.errors import BadInput, note, require, unknown
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     import matplotlib.figure
     import xarray as xr
 
@@ -142,14 +144,20 @@ class Figure:
         return Order(self, scale_named(scale), **options)
 
     def run(
-        self, scale: str = "quick", workers: int = 0, progress: bool = False, **options: Any
+        self,
+        scale: str = "quick",
+        workers: int = 0,
+        progress: bool = False,
+        executor: "Executor | None" = None,
+        **options: Any,
     ) -> "xr.Dataset":
-        """Run what is missing of the figure and return its results. Options are those of `order`."""
+        """Run what is missing of the figure and return its results: here, by worker processes, or by any
+        `concurrent.futures.Executor`. Options are those of `order`."""
         from lemmata.lab.pool import Pool
         from lemmata.progress import bar, silence
 
         order = self.order(scale, **options)
-        with Pool(workers) as pool, bar(order.name) if progress else silence() as told:
+        with Pool(workers, executor) as pool, bar(order.name) if progress else silence() as told:
             return order.run(pool, told)
 
     def draw(
@@ -234,7 +242,11 @@ class Study:
 
     def room(self, name: str) -> Any:
         """A room of the study, loaded."""
-        return importlib.import_module(f"{self.package}.{name}")
+        try:
+            return importlib.import_module(f"{self.package}.{name}")
+        except (Exception, SystemExit) as error:
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            raise BadInput(f"the room '{name}' of the study '{self.id}' cannot be loaded: {why}") from error
 
     @property
     def folder(self) -> Path:
@@ -294,16 +306,12 @@ def studies() -> dict[str, Study]:
     for point in entry_points(group="lemmata.studies"):
         try:
             announced = point.load()
-        except Exception as error:  # a broken plug-in must not take the others along
-            print(
-                f"lemmata: the study '{point.name}' of another package cannot be loaded: {error}",
-                file=_stderr(),
-            )
-            continue
-        require(
-            announced.id not in known, f"two studies are called '{announced.id}'; remove the package of one."
-        )
-        known[announced.id] = announced
+            require(isinstance(announced, Study), f"it is a {type(announced).__name__}, not a Study")
+            require(announced.id not in known, f"the id '{announced.id}' is taken already")
+            known[announced.id] = announced
+        except (Exception, SystemExit) as error:  # a broken plug-in must not take the others along
+            why = " ".join(f"{type(error).__name__}: {error}".split()).removeprefix("BadInput: ")
+            note(f"the study '{point.name}' of another package ({point.value}) is left out: {why}.")
     return known
 
 
@@ -325,9 +333,3 @@ def scale_named(name: str) -> Scale:
 def by_scale(scale: Scale, smoke: Value, quick: Value, paper: Value) -> Value:
     """The one of three that belongs to a scale."""
     return {"smoke": smoke, "quick": quick, "paper": paper}[scale]
-
-
-def _stderr() -> Any:
-    import sys
-
-    return sys.stderr

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from operator import attrgetter
@@ -10,8 +10,11 @@ from typing import Any
 
 import jax
 
-from lemmata.errors import BadInput, require
+from lemmata.errors import BadInput, require, require_memory
 from lemmata.trial import Trial, fields, fitted, identity, put, put_all
+
+CELL_BYTES = 1000
+"""What a cell takes in the memory of the driver, about."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,13 @@ class Axis:
         require(
             not bad, f"axis '{self.name}' holds {bad[0] if bad else ''}; every grid value must be finite."
         )
-        require(len(set(self.values)) == len(self.values), f"axis '{self.name}' holds a value twice.")
+        try:
+            twice = len(set(self.values)) < len(self.values)
+        except TypeError:
+            raise BadInput(
+                f"axis '{self.name}' takes numbers, words or tuples, not {self.values!r}."
+            ) from None
+        require(not twice, f"axis '{self.name}' holds a value twice.")
 
     def apply(self, trial: Any, value: Any) -> Any:
         return put(trial, self.place, value) if isinstance(self.place, str) else self.place(trial, value)
@@ -54,11 +63,16 @@ def axis(path: str, values: Iterable[Any], name: str | None = None) -> Axis:
 
 @dataclass(frozen=True)
 class Cell:
-    """A trial at one grid point with one seed. `place` is its position in the results, by dimension."""
+    """A trial at one grid point (`point`: the value of every axis) with one seed."""
 
     trial: Trial
     seed: int
-    place: Mapping[str, Any]
+    point: Mapping[str, Any]
+
+    @property
+    def place(self) -> Mapping[str, Any]:
+        """Its position in the results, by dimension."""
+        return {**self.point, "seed": self.seed}
 
     @cached_property
     def id(self) -> str:
@@ -73,7 +87,7 @@ class Sweep:
     template: Trial
     axes: tuple[Axis, ...]
     seeds: tuple[int, ...]
-    keep: Callable[[Mapping[str, Any]], bool] = field(default=lambda place: True)
+    keep: Callable[[Mapping[str, Any]], bool] | None = None
 
     def __post_init__(self):
         names = [a.name for a in self.axes]
@@ -89,16 +103,19 @@ class Sweep:
 
     @cached_property
     def cells(self) -> list[Cell]:
-        found = []
+        count = math.prod(map(len, self.dims.values()))
+        require_memory(count * CELL_BYTES, f"a sweep of {count} cells")
+        found, names = [], [a.name for a in self.axes]
         for point in product(*(a.values for a in self.axes)):
-            place = dict(zip((a.name for a in self.axes), point, strict=True))
-            seeds = [seed for seed in self.seeds if self.keep({**place, "seed": seed})]
+            place = dict(zip(names, point, strict=True))
+            keep = self.keep
+            seeds = [seed for seed in self.seeds if keep is None or keep({**place, "seed": seed})]
             if not seeds:
                 continue
             trial = self.template
             for a, value in zip(self.axes, point, strict=True):
                 trial = a.apply(trial, value)
-            found += [Cell(trial, seed, {**place, "seed": seed}) for seed in seeds]
+            found += [Cell(trial, seed, place) for seed in seeds]
         return found
 
     def with_seeds(self, seeds: Sequence[int]) -> "Sweep":
@@ -118,7 +135,11 @@ class Sweep:
                 f"for example {mover.name if mover else ''}={mover.values[0] if mover else ''}.",
             )
         template = put_all(self.template, {path: v for path, v in changes.items() if path not in swept})
-        given = {swept[path].name: value for path, value in changes.items() if path in swept}
+        given: dict[str, Any] = {}
+        for path in [path for path in changes if path in swept]:
+            name = swept[path].name
+            require(name not in given, f"the axis '{name}' is given twice, once as '{path}'.")
+            given[name] = changes[path]
         axes = [_relabelled(a, template, given[a.name]) if a.name in given else a for a in self.axes]
         return replace(self, template=template, axes=tuple(axes))
 
@@ -144,6 +165,10 @@ def _like(value: Any, a: Axis) -> Any:
 def buckets(cells: Iterable[Cell]) -> list[list[Cell]]:
     """Cells grouped by the structure of their trials: each group shares one compiled program."""
     groups: dict[Any, list[Cell]] = {}
+    trial, group = None, []
     for cell in cells:
-        groups.setdefault(jax.tree.structure(cell.trial), []).append(cell)
+        if cell.trial is not trial:  # seeds of one grid point share it
+            trial = cell.trial
+            group = groups.setdefault(jax.tree.structure(trial), [])
+        group.append(cell)
     return list(groups.values())

@@ -13,7 +13,7 @@ import math
 import types
 import typing
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PyTree
 
-from lemmata.errors import BadInput, unknown
+from lemmata.errors import BadInput, require, unknown
 from lemmata.guard import double
 
 Key = Array
@@ -31,6 +31,10 @@ Precision = Literal["float32", "float64"]
 
 fixed = functools.partial(eqx.field, static=True)
 """A field that is part of the structure of a trial: it fixes shapes or makes a choice."""
+
+
+LARGEST = 10**300
+"""No whole number of a trial is larger."""
 
 
 class Trial(eqx.Module):
@@ -51,6 +55,9 @@ class Trial(eqx.Module):
 
     revision: ClassVar[int] = 1
     """Raised when the meaning of the trial changes, so that old records are not taken for new ones."""
+
+    def __check_init__(self):
+        require_ranges(self)
 
 
 class Tracks(NamedTuple):
@@ -148,6 +155,33 @@ def fields(trial: Any, prefix: str = "") -> dict[str, Any]:
     return found
 
 
+def require_ranges(owner: Any) -> None:
+    """Every number has a range, whatever else its study asks of it. All are finite. Whole numbers are sizes and counts: at
+    least 1, or 0 where that is their default. Other numbers are not negative where their default is positive: rates, scales,
+    fractions; where it is 0 or negative they may have either sign."""
+    for path, value, usual in _numbers(owner):
+        if isinstance(value, int):
+            least = min(usual, 1) if isinstance(usual, int) else 1
+            require(
+                least <= value <= LARGEST,
+                f"'{path}' must lie between {least} and {LARGEST:.0e}, not {value}.",
+            )
+        else:
+            require(math.isfinite(value), f"'{path}' must be a finite number, not {value}.")
+            signed = not isinstance(usual, int | float) or usual <= 0
+            require(signed or value >= 0, f"'{path}' must not be negative, not {value}.")
+
+
+def _numbers(owner: Any, prefix: str = "") -> Iterator[tuple[str, int | float, Any]]:
+    """Every plain number among the fields, with its path and the default of its field."""
+    for field in dataclasses.fields(owner):
+        value = getattr(owner, field.name)
+        if dataclasses.is_dataclass(value):
+            yield from _numbers(value, f"{prefix}{field.name}.")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield prefix + field.name, value, field.default
+
+
 def get(trial: Any, path: str) -> Any:
     """The value of a field by dotted path."""
     known = fields(trial)
@@ -173,7 +207,10 @@ def put_all(trial: Any, changes: Mapping[str, Any]) -> Any:
         head: fitted(below[""], trial, head) if "" in below else put_all(getattr(trial, head), below)
         for head, below in parts.items()
     }
-    return dataclasses.replace(trial, **new)
+    made = dataclasses.replace(trial, **new)
+    if not isinstance(made, Trial):  # a trial has looked at itself
+        require_ranges(made)
+    return made
 
 
 def fitted(value: Any, owner: Any, name: str) -> Any:
@@ -267,7 +304,7 @@ def _plain(value: Any) -> Any:
 
 def identity(trial: Trial, seed: int) -> str:
     """The content hash of a trial with a seed: 16 hexadecimal digits."""
-    return _digest({**describe(trial), "seed": seed})
+    return _digest(_content(trial), seed)
 
 
 def random_key(trial: Trial, seed: int) -> Key:
@@ -279,6 +316,31 @@ def random_key(trial: Trial, seed: int) -> Key:
 def key_number(trial: Trial, seed: int) -> int:
     """The number that a cell's random key is made from: what the cell is, less the fields that the trial declares as
     paired."""
+    return int(_digest(_drawn(trial), seed), 16) >> 1
+
+
+def _of_the_last(function: Callable[[Trial], Any]) -> Callable[[Trial], Any]:
+    """The digest of what the function says; remembered for the last trial, as seeds of one grid point share theirs."""
+    last: tuple[Any, Any] = (None, None)
+
+    def begun(trial: Trial) -> Any:
+        nonlocal last
+        known = last
+        if known[0] is not trial:
+            text = json.dumps(function(trial), sort_keys=True)
+            last = known = (trial, hashlib.sha256(text[:-1].encode()))
+        return known[1]
+
+    return begun
+
+
+@_of_the_last
+def _content(trial: Trial) -> dict[str, Any]:
+    return describe(trial)
+
+
+@_of_the_last
+def _drawn(trial: Trial) -> dict[str, Any]:
     content = describe(trial)
     content["fields"] = {
         path: value
@@ -286,8 +348,11 @@ def key_number(trial: Trial, seed: int) -> int:
         if not any(path == name or path.startswith(name + ".") for name in trial.paired)
     }
     content["parts"] = {path: kind for path, kind in content["parts"].items() if path not in trial.paired}
-    return int(_digest({**content, "seed": seed}), 16) >> 1
+    return content
 
 
-def _digest(content: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+def _digest(begun: Any, seed: int) -> str:
+    """Of a content with the seed as its last entry."""
+    whole = begun.copy()
+    whole.update(b', "seed": %d}' % seed)
+    return whole.hexdigest()[:16]

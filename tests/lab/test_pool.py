@@ -216,28 +216,3 @@ def test_workers_do_not_outlive_a_driver_that_was_killed(tmp_path):
         wait_until(lambda: told.exists() and told.read_text())
         process.kill()
     wait_until(lambda: not Path(f"/proc/{told.read_text()}").exists())
-
-
-@pytest.mark.parametrize("workers", [0, 1])
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_interrupts_end_a_run_at_once_with_their_own_exception(tmp_path, sent, workers):
-    code = f"""
-from pathlib import Path
-from lemmata.lab.pool import Pool, Terminated, heeding_interrupts
-from tests.lab.chores import sleep_and_tell
-try:
-    with heeding_interrupts(), Pool({workers}) as pool:
-        list(pool.run(sleep_and_tell, [Path('pid')]))
-except (KeyboardInterrupt, Terminated) as end:
-    print(type(end).__name__)
-"""
-    with driver(tmp_path, code, stdout=subprocess.PIPE) as process:
-        told = tmp_path / "pid"
-        wait_until(lambda: told.exists() and told.read_text())
-        process.send_signal(sent)
-        began = time.time()
-        said, _ = process.communicate()
-    assert said.strip() == {signal.SIGINT: "KeyboardInterrupt", signal.SIGTERM: "Terminated"}[sent]
-    assert time.time() - began < 5
-    assert process.returncode == 0
-    wait_until(lambda: not Path(f"/proc/{told.read_text()}").exists())

@@ -160,12 +160,12 @@ def test_dask_starts_a_cluster_on_this_machine(tmp_path):
 WORKER = """
 import sys
 from pathlib import Path
-from lemmata.lab.pool import heeding_interrupts
+from lemmata import ending
 from lemmata.lab.spool import serve
 from lemmata.lab.work import run_chunk
 from tests.lab.test_pool_executors import sweep
-with heeding_interrupts():
-    serve(Path(sys.argv[1]), lambda: {cell.id: cell for cell in sweep(80).cells}, run_chunk, 60)
+ending.arm()
+serve(Path(sys.argv[1]), lambda: {cell.id: cell for cell in sweep(80).cells}, run_chunk, 60)
 """
 
 

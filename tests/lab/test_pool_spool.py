@@ -240,7 +240,7 @@ WORKER = """
 import sys
 from pathlib import Path
 from lemmata.lab import spool
-from lemmata.lab.pool import heeding_interrupts
+from lemmata import ending
 from tests.lab.test_pool_spool import cells, sweep
 spool.BEAT = spool.LOOK = 0.1
 def slowly(chunk):
@@ -249,8 +249,8 @@ def slowly(chunk):
     for cell in chunk.cells:
         time.sleep(0.05)
         yield from run_chunk(type(chunk)((cell,), 1, chunk.source))
-with heeding_interrupts():
-    spool.serve(Path(sys.argv[1]), lambda: cells(sweep(20)), slowly, 60)
+ending.arm()
+spool.serve(Path(sys.argv[1]), lambda: cells(sweep(20)), slowly, 60)
 """
 
 

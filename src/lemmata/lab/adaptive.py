@@ -104,7 +104,8 @@ def subset(sweep: Sweep, counts: np.ndarray) -> Sweep:
 
     def keep(place: Mapping[str, Any]) -> bool:
         at = tuple(where[place[name]] for name, where in zip(names, index, strict=True))
-        return sweep.keep(place) and bool(place["seed"] - first < counts[at])
+        kept = sweep.keep is None or sweep.keep(place)
+        return kept and bool(place["seed"] - first < counts[at])
 
     return replace(sweep, seeds=tuple(range(first, first + int(counts.max()))), keep=keep)
 

@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +13,25 @@ class Damaged(Exception):
     """Bytes are not what was written; says what is wrong with them."""
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Write a file so that after any crash it is the old one or the new one, whole, and lasts when this returns."""
+@contextlib.contextmanager
+def taking_its_place(path: Path) -> Iterator[Path]:
+    """A temporary name beside a file, which takes its place at the end: at no moment there is half a file."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        yield temporary
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file so that after any crash it is the old one or the new one, whole, and lasts when this returns."""
+    with taking_its_place(path) as temporary, temporary.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
     flush_folder(path.parent)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lemmata.ending import last_act
 from lemmata.errors import BadInput, require, unknown
 from lemmata.lab.pool import Pool
 from lemmata.lab.spool import Folder, Spool
@@ -42,7 +43,8 @@ def hands(on: str = "local", workers: int = 0, limit: float | None = None) -> It
         pool = Spool(count, Slurm(count).hire) if on == "slurm" else Spool(count)
     else:
         raise unknown("place to run", on, PLACES)
-    with pool:
+    farewell = last_act(pool.close) if isinstance(pool, Spool) else contextlib.nullcontext()
+    with pool, farewell:
         try:
             yield pool
         finally:

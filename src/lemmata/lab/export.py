@@ -5,6 +5,7 @@ from pathlib import Path
 import xarray as xr
 
 from lemmata.errors import BadInput
+from lemmata.lab.disk import taking_its_place
 
 
 def export(results: xr.Dataset, path: Path) -> Path:
@@ -12,13 +13,14 @@ def export(results: xr.Dataset, path: Path) -> Path:
     plain = results.drop_vars("trial")
     runs = set(results["status"].dims)
     try:
-        if path.suffix == ".nc":
-            plain.to_netcdf(path)
-        elif path.suffix == ".parquet":
-            scalars = [name for name in plain.data_vars if set(plain[name].dims) <= runs]
-            plain[scalars].to_dataframe().reset_index().to_parquet(path)
-        else:
-            raise BadInput(f"can export to .nc (netCDF) or .parquet, not to '{path.name}'.")
+        with taking_its_place(path) as temporary:
+            if path.suffix == ".nc":
+                plain.to_netcdf(temporary)
+            elif path.suffix == ".parquet":
+                scalars = [name for name in plain.data_vars if set(plain[name].dims) <= runs]
+                plain[scalars].to_dataframe().reset_index().to_parquet(temporary)
+            else:
+                raise BadInput(f"can export to .nc (netCDF) or .parquet, not to '{path.name}'.")
     except ImportError as error:
         raise BadInput(f"cannot export to '{path.name}': {error}; install lemmata[export].") from None
     except OSError as error:

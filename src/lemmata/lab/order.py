@@ -1,6 +1,7 @@
 """An order to the lab: which figure, at which scale, with which changes, and where its results go."""
 
 import contextlib
+import os
 import platform
 import shlex
 import sys
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
-from lemmata.errors import BadInput, require, unknown
+from lemmata.errors import BadInput, note, require, unknown
 from lemmata.lab.adaptive import Refined, refine
+from lemmata.lab.disk import taking_its_place
 from lemmata.lab.run import carry_out
 from lemmata.lab.source import digests
 from lemmata.lab.store import Rows, Store
@@ -64,6 +66,7 @@ class Order:
         read = dict(self.figure.readings.get(self.reading or next(iter(self.figure.readings), ""), {}))
         sweep = self.figure.sweep(self.scale).with_fields(read | dict(self.changes))
         for path, values in self.axes.items():
+            require(path not in self.changes, f"'{path}' is set and made an axis at the same time.")
             if any(path in (a.name, a.place) for a in sweep.axes):
                 sweep = sweep.with_fields({path: list(values)})
             else:
@@ -125,12 +128,15 @@ class Order:
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
 
-    def run(self, pool: "Pool | Spool", told: Progress) -> xr.Dataset:
-        """Run what is missing and return the results."""
+    def run(self, pool: "Pool | Spool", told: Progress, fail_fast: bool = False) -> xr.Dataset:
+        """Run what is missing and return the results; with `fail_fast`, stop at the first cell that fails."""
         self._require_own_store()
-        return self._completed(self.sweep, carry_out(self.sweep, self.store, self.manifest(), pool, told))
+        rows = carry_out(self.sweep, self.store, self.manifest(), pool, told, fail_fast)
+        return self._completed(self.sweep, rows)
 
-    def refine(self, width: float, budget: int, pool: "Pool | Spool", told: Progress) -> Refined:
+    def refine(
+        self, width: float, budget: int, pool: "Pool | Spool", told: Progress, fail_fast: bool = False
+    ) -> Refined:
         """Run only what narrows the boundary of the figure, until the interval of its exponent is at most `width`."""
         question = self.figure.question
         if question is None:
@@ -138,28 +144,39 @@ class Order:
                 f"'{self.figure.study}/{self.figure.id}' shows no boundary that an adaptive run could refine; "
                 "leave out --adaptive."
             )
+        require(budget > 0, f"a budget is a number of trainings, not {budget}.")
         self._require_own_store()
         manifest = self.manifest()
         manifest["command"] += f" --adaptive --width {width:g} --budget {budget}"
 
         def run(chosen: Sweep) -> xr.Dataset:
-            return self._completed(chosen, carry_out(chosen, self.store, manifest, pool, told))
+            return self._completed(chosen, carry_out(chosen, self.store, manifest, pool, told, fail_fast))
 
         return refine(self.sweep, question, run, width, budget)
 
     def results(self) -> xr.Dataset:
-        """What is stored of the order's sweep."""
-        rows = self.store.read(
-            [cell.id for cell in self.sweep.cells], digests(c.trial for c in self.sweep.cells)
+        """What is stored of the order's sweep, as far as it was made by the code as it is now."""
+        ids = [cell.id for cell in self.sweep.cells]
+        sources = digests(cell.trial for cell in self.sweep.cells)
+        outdated = len((self.store.done() - self.store.done(sources)) & set(ids))
+        said = f"{outdated} cells in '{self.store.path}' were made by other code and are not used"
+        rows = self.store.read(ids, sources)
+        require(
+            len(rows.found) > 0,
+            f"{said}; run again: {self.command}"
+            if outdated
+            else f"'{self.store.path}' holds no cell of its sweep.",
         )
+        if outdated:
+            note(f"{said}.")
         return self._completed(self.sweep, rows)
 
     def counts(self) -> dict[str, int]:
         """How many cells there are, and how those that were run ended."""
-        entries = self.store.entries(digests(cell.trial for cell in self.sweep.cells))
-        found = [entries[cell.id].status for cell in self.sweep.cells if cell.id in entries]
-        ended = {name: found.count(name) for name in ("failed", "diverged", "capped")}
-        return {"cells": len(self.sweep.cells), "done": len(found) - ended["failed"], **ended}
+        cells = self.sweep.cells
+        found = self.store.counts(digests(cell.trial for cell in cells), [cell.id for cell in cells])
+        ended = {name: found.get(name, 0) for name in ("failed", "diverged", "capped")}
+        return {"cells": len(cells), "done": sum(found.values()) - ended["failed"], **ended}
 
     @property
     def whole(self) -> bool:
@@ -167,12 +184,22 @@ class Order:
         counts = self.counts()
         return counts["done"] + counts["failed"] == counts["cells"]
 
-    def draw(self, results: xr.Dataset, verdicts: "list[Verdict]", format: str = "png") -> Path:
-        """The picture, beside the results."""
-        path = self.store.path / f"{self.figure.id}.{format}"
+    def draw(
+        self,
+        results: xr.Dataset,
+        verdicts: "list[Verdict]",
+        format: str = "png",
+        folder: Path | None = None,
+    ) -> Path:
+        """The picture, beside the results or in another folder."""
+        path = (folder or self.store.path) / f"{self.figure.id}.{format}"
         with _no_screen():
             picture = self.figure.draw(results, verdicts)
-            picture.savefig(path, dpi=160, bbox_inches="tight")
+            try:
+                with taking_its_place(path) as temporary:
+                    picture.savefig(temporary, dpi=160, bbox_inches="tight", format=format)
+            except OSError as error:
+                raise BadInput(f"cannot write the picture '{path}': {error.strerror or error}.") from None
         return path
 
     def _completed(self, sweep: Sweep, rows: Rows) -> xr.Dataset:
@@ -187,7 +214,7 @@ class Order:
         return self.figure.complete(assemble(sweep, rows, known))
 
     def _require_own_store(self) -> None:
-        existing = self.store.manifest if (self.store.path / "manifest.json").exists() else {}
+        existing = self.store.manifest if os.path.exists(self.store.path / "manifest.json") else {}
         ours = {"study": self.figure.study, "figure": self.figure.id}
         require(
             all(existing.get(word, name) == name for word, name in ours.items()),

@@ -12,12 +12,13 @@ from typing import Any
 
 import jax
 
+from lemmata.errors import require_memory
 from lemmata.guard import double
 from lemmata.lab.outcome import Outcome
 from lemmata.lab.source import trial_digest
 from lemmata.lab.work import NARROWEST, Chunk, failure
 from lemmata.sweep import Cell, buckets
-from lemmata.trial import Descending, with_precision
+from lemmata.trial import Descending, kind, with_precision
 
 LANE_BUDGET = 1 << 20
 """Bytes of state that runs in lockstep may hold together: about what stays in the cache of one core."""
@@ -36,6 +37,9 @@ PER_WORKER = 0.05
 """Seconds of a chunk for each worker: with very many of them chunks take longer, so that the driver keeps up."""
 
 LARGEST = 4096
+
+STATES = 2
+"""Copies of its state that a training holds at least: before a step and after."""
 
 FADING = 0.25
 """What is left of the weight of a measurement at the next one: the first ones contain the compilation."""
@@ -125,6 +129,9 @@ def plan(cells: Sequence[Cell], workers: int, done: Collection[str] = ()) -> Pla
     if not groups:
         return Plan([], workers)
     weights = [state_bytes(group[0]) for group in groups]
+    for weight, group in zip(weights, groups, strict=True):
+        if isinstance(group[0].trial, Descending):
+            require_memory(STATES * weight, f"one training of '{kind(group[0].trial)}'")
     widths = [
         lane_width(weight, len(group)) if group[0].trial.lockstep else 1
         for group, weight in zip(groups, weights, strict=True)

@@ -1,11 +1,8 @@
 """Where chunks run: in this process, in local worker processes (each on one core with one compute thread), or through any
 `concurrent.futures.Executor`. One pool serves a whole command."""
 
-import contextlib
 import itertools
 import os
-import signal
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -21,10 +18,8 @@ from lemmata.lab.process import TimeLimit, Worker, cache_compilations, one_threa
 __all__ = [
     "Lost",
     "Pool",
-    "Terminated",
     "TimeLimit",
     "cache_compilations",
-    "heeding_interrupts",
     "one_thread",
 ]
 
@@ -42,10 +37,6 @@ KILLED_AT_START = 30
 
 class Lost(Exception):
     """A task took its worker down with it, every time."""
-
-
-class Terminated(BaseException):
-    """The process was told to end (SIGTERM)."""
 
 
 @dataclass
@@ -85,6 +76,7 @@ class Pool:
     def __init__(self, workers: int = 0, executor: Executor | None = None, limit: float | None = None):
         require(workers >= 0, f"the number of workers cannot be {workers}.")
         require(limit is None or workers > 0, "a time limit needs worker processes (--workers 1 or more).")
+        require(limit is None or 0 < limit < float("inf"), f"a cell may take some seconds, not {limit}.")
         self.workers = workers if executor is None else _size_of(executor)
         self.executor = executor
         self._limit = limit
@@ -196,7 +188,6 @@ class Pool:
                 worker.overdue = True
                 worker.process.kill()
         ready = wait_for([worker.connection for worker in self._alive], timeout=0.2)
-        raise_if_interrupted()
         return [worker for worker in self._alive if worker.connection in ready]
 
     def _through(
@@ -217,7 +208,6 @@ class Pool:
                 if not pending:
                     return
                 done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-                raise_if_interrupted()
                 results: list[tuple[Task, Any]] = []
                 for future in done:
                     attempt = pending.pop(future)
@@ -248,7 +238,6 @@ def _here(work: Callable[[Task], Any], tasks: Iterable[Task]) -> Iterator[tuple[
             for part in result if isinstance(result, Iterator) else [result]:
                 yield attempt.task, part
                 attempt.heard(part)
-                raise_if_interrupted()
         except Exception as error:
             yield attempt.task, error
 
@@ -278,41 +267,3 @@ def _size_of(executor: Executor) -> int:
 def _names_a_loss(error: BaseException) -> bool:
     """Whether an engine says that the worker died (Dask: KilledWorker), without importing it."""
     return type(error).__name__ in ("KilledWorker", "WorkerLost", "ManagerLost")
-
-
-# Interrupts -------------------------------------------------------------------------------------------------------------
-
-
-_interrupted = threading.Event()
-_terminated = threading.Event()
-
-
-@contextlib.contextmanager
-def heeding_interrupts() -> Iterator[None]:
-    """Ctrl-C raises KeyboardInterrupt and SIGTERM `Terminated`, where they fall, and are remembered until the pool looks:
-    one that falls into a callback of the garbage collector would be swallowed there."""
-
-    def interrupt(*_: object) -> None:
-        _interrupted.set()
-        raise KeyboardInterrupt
-
-    def terminate(*_: object) -> None:
-        _terminated.set()
-        raise Terminated
-
-    before = signal.signal(signal.SIGINT, interrupt), signal.signal(signal.SIGTERM, terminate)
-    try:
-        yield
-    finally:
-        _interrupted.clear()
-        _terminated.clear()
-        signal.signal(signal.SIGINT, before[0])
-        signal.signal(signal.SIGTERM, before[1])
-
-
-def raise_if_interrupted() -> None:
-    """Raise what `heeding_interrupts` has remembered."""
-    if _interrupted.is_set():
-        raise KeyboardInterrupt
-    if _terminated.is_set():
-        raise Terminated

@@ -2,13 +2,14 @@
 
 import tempfile
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from lemmata.errors import require
+from lemmata.errors import note, require
 from lemmata.lab.plan import plan
 from lemmata.lab.pool import Pool
 from lemmata.lab.source import digests
@@ -22,25 +23,45 @@ from lemmata.sweep import Sweep
 from lemmata.trial import describe
 
 
-def run(sweep: Sweep, out: Path | str | None = None, workers: int = 0, progress: bool = False) -> xr.Dataset:
+def run(
+    sweep: Sweep,
+    out: Path | str | None = None,
+    workers: int = 0,
+    progress: bool = False,
+    executor: Executor | None = None,
+    limit: float | None = None,
+    fail_fast: bool = False,
+) -> xr.Dataset:
     """Run what is missing of a sweep of one's own and return its results.
 
-    They are kept in the folder `out`, where the same call finds them again; without one they are only returned.
+    They are kept in the folder `out`, where the same call finds them again; without one they are only returned. The work is
+    done by worker processes (none: by this one), or by any `concurrent.futures.Executor`. `limit` is how many seconds a cell
+    may take; with `fail_fast` the first failed cell ends the run.
     """
-    with tempfile.TemporaryDirectory() as nowhere, Pool(workers) as pool:
+    with tempfile.TemporaryDirectory() as nowhere, Pool(workers, executor, limit) as pool:
         with bar("sweep") if progress else silence() as told:
             store = Store(out or nowhere)
-            rows = carry_out(sweep, store, {"trial": describe(sweep.template)}, pool, told)
+            rows = carry_out(sweep, store, {"trial": describe(sweep.template)}, pool, told, fail_fast)
         return assemble(sweep, rows)
 
 
-def carry_out(sweep: Sweep, store: Store, manifest: Mapping[str, Any], pool: Pool | Spool, told: Progress) -> Rows:
+def carry_out(
+    sweep: Sweep,
+    store: Store,
+    manifest: Mapping[str, Any],
+    pool: Pool | Spool,
+    told: Progress,
+    fail_fast: bool = False,
+) -> Rows:
     """Run what is missing of a sweep and return the records of all its cells."""
     sources = digests(cell.trial for cell in sweep.cells)
     ids = [cell.id for cell in sweep.cells]
     missing = set(ids) - store.done(sources)
     if missing or not _told_before(store, manifest):
         with store.locked():
+            outdated = len(missing & store.done())
+            if outdated:
+                note(f"{outdated} cells in '{store.path}' were made by other code and are computed again.")
             store.create(manifest)
             planned = plan(sweep.cells, pool.workers, set(ids) - missing)
             finished, total = len(set(ids)) - len(planned), len(set(ids))
@@ -50,6 +71,11 @@ def carry_out(sweep: Sweep, store: Store, manifest: Mapping[str, Any], pool: Poo
                 store.write(settled, chunk.width)
                 finished += len(settled)
                 told(finished, total)
+                failed = [outcome.reason for outcome in settled if outcome.reason]
+                require(
+                    not (fail_fast and failed),
+                    f"stopped at the first failed cell: {' '.join(''.join(failed[:1]).split())}; what was finished is kept.",
+                )
     rows = store.read(ids, sources)
     require(bool(np.any(rows.values["status"] != FAILED)), f"every cell failed: {'; '.join(reasons(store))}")
     return rows
@@ -57,7 +83,7 @@ def carry_out(sweep: Sweep, store: Store, manifest: Mapping[str, Any], pool: Poo
 
 def reasons(store: Store) -> list[str]:
     """Why cells failed, each reason once."""
-    return sorted({entry.reason for entry in store.entries().values() if entry.reason})
+    return sorted(store.reasons())
 
 
 def _told_before(store: Store, manifest: Mapping[str, Any]) -> bool:

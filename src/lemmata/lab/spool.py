@@ -19,11 +19,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from lemmata.ending import last_act
 from lemmata.errors import BadInput
 from lemmata.lab import segment as seg
 from lemmata.lab.disk import Damaged, replace_file, sealed_page, unsealed_page
 from lemmata.lab.outcome import Outcome
-from lemmata.lab.pool import TRIES, Lost, in_one_go, raise_if_interrupted
+from lemmata.lab.pool import TRIES, Lost, in_one_go
 from lemmata.lab.work import Chunk
 from lemmata.sweep import Cell
 
@@ -119,6 +120,10 @@ class Spool:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Tell workers that nothing more will come; they end when they have done what is there."""
         for path in self._used:
             with contextlib.suppress(OSError):
                 Folder(path).closed.touch()
@@ -141,7 +146,6 @@ class Spool:
                 yield from self._put_back(folder)
                 if placed is not None:
                     self._offer(folder, [id for id in self._open if id not in placed])
-                raise_if_interrupted()
                 time.sleep(max(LOOK, self.workers * LOOK / 100))
         except OSError as error:
             raise BadInput(f"cannot use the spool '{folder.path}': {error.strerror or error}.") from None
@@ -282,8 +286,14 @@ def _carry_out(
 ) -> int:
     """Leave the outcomes of a chunk, part by part; one that is told to end offers the rest to others."""
     rest, name = chunk, claim.name.partition("@")[0]
+
+    def give_back() -> None:
+        if len(rest):
+            folder.put(rest, losses)
+        claim.unlink(missing_ok=True)
+
     try:
-        with _beating(claim):
+        with _beating(claim), last_act(give_back):
             for number, part in enumerate(work(chunk)):
                 rows = (seg.row(outcome, 0, chunk.width, {"source": outcome.source}) for outcome in part)
                 data = seg.encode(seg.gather(rows))
@@ -291,11 +301,9 @@ def _carry_out(
                 folder.worked.touch()
                 rest = rest.without(part)
     except BaseException:
-        if len(rest):
-            folder.put(rest, losses)
+        give_back()
         raise
-    finally:
-        claim.unlink(missing_ok=True)
+    claim.unlink(missing_ok=True)
     return len(chunk) - len(rest)
 
 

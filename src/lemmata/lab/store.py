@@ -40,6 +40,9 @@ LEDGER_LINES = 100
 PATIENCE = 20
 """How often a reader looks again when segments are merged under its eyes."""
 
+LONGEST_PATH = 1000
+"""Characters of a path; systems allow a few thousand."""
+
 NAME = re.compile(r"(\d{9,})-[0-9a-f]{8}" + re.escape(seg.SUFFIX))
 T = TypeVar("T")
 
@@ -97,6 +100,9 @@ class Store:
     """The results of a sweep on disk. Opening one for reading never creates anything."""
 
     def __init__(self, path: Path | str):
+        words = str(path)
+        if "\0" in words or len(words) > LONGEST_PATH:
+            raise BadInput(f"{words[:40]!r} cannot be the name of a folder.")
         self.path = Path(path)
         self._segments = self.path / "segments"
         self._ledger = Ledger(self.path / "ledger.txt")
@@ -140,16 +146,22 @@ class Store:
         rows, _ = self._steadily(lambda: self._latest(sources))
         return {f"{id:016x}" for id in rows["id"][rows["status"] != FAILED].tolist()}
 
-    def counts(self, sources: Collection[str] | None = None) -> dict[str, int]:
-        """How many cells there are of each status, at once."""
+    def counts(
+        self, sources: Collection[str] | None = None, ids: Sequence[str] | None = None
+    ) -> dict[str, int]:
+        """How many cells (of these, if some are given) there are of each status, at once."""
         rows, _ = self._steadily(lambda: self._latest(sources))
-        numbers = np.bincount(rows["status"], minlength=len(STATUS)).tolist()
+        statuses = rows["status"] if ids is None else rows["status"][np.isin(rows["id"], _numbers(ids))]
+        numbers = np.bincount(statuses, minlength=len(STATUS)).tolist()
         return {word: number for word, number in zip(STATUS, numbers, strict=True) if number}
+
+    def reasons(self) -> set[str]:
+        """Why cells failed."""
+        return self._steadily(self._reasons)
 
     def read(self, ids: Sequence[str], sources: Collection[str] | None = None) -> Rows:
         """The records of cells, as far as they are there (and were made by code of these digests)."""
-        wanted = np.array([int(id, 16) for id in ids], np.uint64)
-        return self._steadily(lambda: self._rows(wanted, sources))
+        return self._steadily(lambda: self._rows(_numbers(ids), sources))
 
     def problems(self) -> list[str]:
         """What is wrong with the store, one sentence each, damaged cells by name. Reads every byte."""
@@ -173,6 +185,15 @@ class Store:
         for name, cells in told.segments.items():
             if name not in names:
                 found.append(_lost(f"segment {name} is gone", cells, held))
+        return found
+
+    def _reasons(self) -> set[str]:
+        rows, names = self._latest(None)
+        found: set[str] = set()
+        for name, places, _ in _by_segment(rows, names):
+            failed = places[self._known[name].index["reason"][places] > 0]
+            whole = self._load(name) if len(failed) else None
+            found |= {whole.text(place)[0] for place in failed.tolist()} if whole is not None else set()
         return found
 
     def _entries(self, sources: Collection[str] | None) -> dict[str, Entry]:
@@ -448,6 +469,11 @@ def _lock(path: Path) -> int:
     except OSError:
         os.close(lock)
         raise
+
+
+def _numbers(ids: Sequence[str]) -> np.ndarray:
+    """Identities as they stand in an index."""
+    return np.frombuffer(bytes.fromhex("".join(ids)), ">u8").astype(np.uint64)
 
 
 def _number(name: str) -> int:

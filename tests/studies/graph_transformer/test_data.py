@@ -23,7 +23,7 @@ from lemmata.studies.graph_transformer.data.votes import (
     winning_margin,
 )
 
-DOCUMENT = VoteGraph()
+DOCUMENT = VoteGraph(inner_degree=60)
 GRAPH = DOCUMENT.graph(0)
 
 
@@ -59,7 +59,7 @@ def test_the_documents_graph_is_what_it_says():
 
 def test_without_inner_edges_discriminative_nodes_do_not_vote_for_themselves():
     """The document's graph as printed: D nodes have no neighbour of their own pattern up to gamma_d = 1/2."""
-    graph = VoteGraph(inner_degree=0).graph(0)
+    graph = VoteGraph().graph(0)
     assert (winning_margin(graph)[graph.discriminative, 1] == 0).all()
     assert inconsistent_share(graph) == pytest.approx(0.4)
 
@@ -87,7 +87,7 @@ def test_drawn_distances_have_the_core_asked_for(core):
 
 
 def test_flipped_labels_are_the_inconsistent_ones():
-    assert inconsistent_share(VoteGraph(flipped=0.1).graph(0)) == pytest.approx(0.1)
+    assert inconsistent_share(VoteGraph(flipped=0.1, inner_degree=60).graph(0)) == pytest.approx(0.1)
 
 
 def test_identity_b_199_is_exact():
@@ -145,7 +145,7 @@ def test_sets_are_without_repetition_from_the_list_and_all_members_alike():
 
 
 def test_an_oracle_lowers_the_confusion_of_sampled_sets():
-    graph = VoteGraph(confusion=0.3).graph(0)
+    graph = VoteGraph(confusion=0.3, inner_degree=60).graph(0)
     found = {}
     for sampler in ("near", "core", "relevant"):
         members, count = lists(masks(graph, sampler))

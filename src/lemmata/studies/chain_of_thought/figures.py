@@ -147,9 +147,10 @@ def _classes(scale: Scale) -> Sweep:
 
 def _chain(scale: Scale) -> Sweep:
     """One prompt of eight examples, its attention along training."""
+    looks = by_scale(scale, (5, 20, 60, 200), (5, 25, 100, 600), (5, 25, 100, 600))
     trial = put_all(
         _scaled(template(), scale),
-        {"shown": 8, "test.lengths": (12,), "test.prompts": 100, "descent.log_at": (5, 20, 60, 200)},
+        {"shown": 8, "test.lengths": (12,), "test.prompts": 100, "descent.log_at": looks},
     )
     return Sweep(trial, (), (0,))
 

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from lemmata.draw.curves import BAND, MEAN, line, lines, one_run, reference
 from lemmata.draw.palette import BLACK, BLUE, GREEN, GREY, ORANGE, RED, colours
-from lemmata.draw.style import Drawn, blank, canvas, panel, picture
+from lemmata.draw.style import Drawn, canvas, panel, picture
 from lemmata.results import over_cells, settings, trial_at
 from lemmata.studies.chain_of_thought import measures, theory
 from lemmata.studies.chain_of_thought.trials import MASSES
@@ -125,13 +125,13 @@ def chain(results: xr.Dataset) -> Drawn:
     )
     final = np.nan_to_num(run["shown_curve"].isel(step=-1).values)
     times = [int(step) for step in run["step"].values if step > 0]
-    figure = blank()
-    grid = figure.add_gridspec(2, len(times), height_ratios=(2.2, 1), hspace=0.42, wspace=0.12)
-    _chains(figure.add_subplot(grid[0, :]), asked, chains, final)
-    for place, step in enumerate(times):
-        axes = figure.add_subplot(grid[1, place])
+    figure, panels = canvas(len(times), 2, width=2.5, height=2.6, height_ratios=(2.2, 1), squeeze=False)
+    for axes in panels[0]:
+        axes.remove()
+    _chains(figure.add_subplot(panels[0, 0].get_gridspec()[0, :]), asked, chains, final)
+    for axes, step in zip(panels[1], times, strict=True):
         shown = np.nan_to_num(run["shown_curve"].sel(step=step).values)
-        _columns(axes, shown, chains, asked, f"step {step}", place == 0)
+        _columns(axes, shown, chains, asked, f"step {step}", step == times[0])
     return figure, (
         "Above: examples as chains of patterns (numbers), the query's chain on top; a step is as thick as the attention that "
         "the query's step of the same colour pays to it. Below: the same attention at several times of training, a row for "
@@ -143,7 +143,7 @@ def _chains(axes: Axes, asked: np.ndarray, chains: np.ndarray, attention: np.nda
     steps, count = attention.shape[0], len(chains)
     shades = (BLUE, ORANGE, GREEN, RED, GREY)
     for row, states in enumerate([asked, *chains]):
-        height = count - row + (0.6 if row == 0 else 0)
+        height = count + 1 - row if row else count + 1.4
         for k in range(steps):
             axes.plot([k, k + 1], [height, height], color="0.9", linewidth=0.8, zorder=1)
             if row:
@@ -159,10 +159,10 @@ def _chains(axes: Axes, asked: np.ndarray, chains: np.ndarray, attention: np.nda
                       fontweight="bold" if right else "normal", color="black" if right else "0.5",
                       bbox={"boxstyle": "circle,pad=0.22", "fc": "white", "ec": "0.3" if right else "0.8"})  # fmt: skip
     axes.set_yticks(
-        [count + 0.6, *range(count, 0, -1)], ["query", *(f"example {n + 1}" for n in range(count))]
+        [count + 1.4, *range(count, 0, -1)], ["query", *(f"example {n + 1}" for n in range(count))]
     )
     axes.set_xticks(np.arange(steps) + 0.5, [f"step {k + 1}" for k in range(steps)])
-    axes.set(xlim=(-0.15, steps + 0.15), ylim=(0.4, count + 1.2))
+    axes.set(xlim=(-0.15, steps + 0.15), ylim=(0.4, count + 2.0))
     axes.tick_params(length=0)
     axes.grid(visible=False)
     for side in axes.spines.values():

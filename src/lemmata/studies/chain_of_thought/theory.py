@@ -191,7 +191,8 @@ def pluralities(most: int, chances: np.ndarray) -> np.ndarray:
     off at c, reaching c marked by y; a tie with t others is shared as 1/(t + 1), the integral of y^t from 0 to 1, which
     Gauss-Legendre takes exactly. All terms are positive, so that nothing is lost by rounding.
     """
-    return _pluralities(int(most), tuple(np.round(np.asarray(chances, float), 14)))
+    first, *others = np.round(np.asarray(chances, float), 14)
+    return _pluralities(int(most), (first, *sorted(others)))  # the order of the others does not matter
 
 
 @cache

@@ -88,7 +88,10 @@ def twin(results: xr.Dataset) -> Drawn:
     line(panels[1], results["twin_error"], "rate", BLACK, "its twin with A*", "s--", centre="mean")
     panel(panels[0], "N/S − 1", "distance of the twins", "", "xy")
     panel(panels[1], "sampling rate S/N", NORMALISED, "", "")
-    return figure, f"Same graph, start, batches and dropout. {DOTS}"
+    return (
+        figure,
+        "Same graph, start, batches and dropout. Lines: median (left) and mean (right) over seeds, dots: seeds.",
+    )
 
 
 @picture
@@ -147,7 +150,7 @@ def algorithm(results: xr.Dataset) -> Drawn:
 @picture
 def sampled(results: xr.Dataset) -> Drawn:
     """A, A* and a draw of A^s, groups marked; and the deviation of rows over 1 - S/N."""
-    figure, panels = canvas(4, width=3.0, height=3.4)
+    figure, panels = canvas(4, width=3.2, height=3.0)
     shown = one_run(results).isel(rate=int(np.argmin(np.abs(results["rate"].values - 0.7))))
     border = int(trial_at(results).graph.sizes[0])  # pyright: ignore[reportAttributeAccessIssue]
     top = float(np.quantile(shown["adjacency"].values[shown["adjacency"].values > 0], 0.95))

@@ -181,12 +181,13 @@ def theorem_conditions(trial: Training) -> list[Condition]:
     ]
 
 
-MEASURED: dict[str, float] = {"constant": 300.0, "power": 1.0}
-"""Constants of the measured law of labels: filled by the study's own verdicts (README)."""
+MEASURED = {"constant": 756.0, "power": 1.33}
+"""The law of labels as measured: figure fig5-1 at the scale quick (100 neurons, 4 steps a label), a normalised error of 0.9,
+mean over five seeds; between norms of 0.58 and 0.83. The interval of the power holds 0 (README)."""
 
 
 def labels_needed(norm: float) -> float:
-    """Labelled nodes for a normalised error of one half by the measured law `constant * norm^power` (figure fig5-1)."""
+    """Labelled nodes for a normalised error of 0.9 by the measured law `constant * norm^power`."""
     return MEASURED["constant"] * norm ** MEASURED["power"]
 
 
@@ -218,7 +219,7 @@ def predict(trial: Training) -> tuple[list[Condition], list[Prediction]]:
                 )
             ),
         ),
-        Prediction("mean deviation of a row of A^s, in parts of its sum", 2 * float(np.max(1 - rates))),
-        Prediction("labelled nodes for a normalised error of 1/2 (measured law)", labels_needed(s.norm)),
+        Prediction("mean deviation of a row of A^s, at most, in parts of its sum", 2 * float(np.max(1 - rates))),
+        Prediction("labelled nodes for a normalised error of 0.9 (measured at 100 neurons)", labels_needed(s.norm)),
         Prediction("labelled nodes, (5.18) with constant 1 and p_1 = p_2 = 1", label_complexity(s._replace(inner=1, outer=1))),
     ]  # fmt: skip

@@ -1,0 +1,201 @@
+"""What comes in from outside: other people's studies, sizes beyond all memory, changed code, engines that are brought."""
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from importlib.metadata import EntryPoint
+from typing import ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+import lemmata as lm
+from lemmata.cli import main
+from lemmata.errors import BadInput
+from lemmata.lab.outcome import Outcome
+from lemmata.lab.plan import plan
+from lemmata.lab.store import Store
+from lemmata.status import CONVERGED
+from lemmata.study import studies, study
+from lemmata.sweep import Axis, Sweep, axis
+from lemmata.trial import fields, fixed, put
+from tests.toys import Decay, Square
+
+# Other people's studies ------------------------------------------------------------------------------------------------
+
+PLUG_IN = """
+from lemmata.study import Study, study
+own = Study("own", "Own", "", "", {"fig1": "First"}, (), "plugged.rooms")
+double = Study("benign-overfitting", "Another", "", "", {}, (), "plugged")
+no_study = 5
+"""
+
+
+@pytest.fixture
+def plugged(tmp_path, monkeypatch):
+    """A package that announces studies, good and bad."""
+    (tmp_path / "plugged" / "rooms").mkdir(parents=True)
+    (tmp_path / "plugged" / "__init__.py").write_text(PLUG_IN)
+    (tmp_path / "plugged" / "rooms" / "__init__.py").write_text("")
+    (tmp_path / "plugged" / "rooms" / "figures.py").write_text("raise ArithmeticError('no\\nfigures')")
+    (tmp_path / "plugged" / "raising.py").write_text("raise ArithmeticError('never\\nloads')")
+    (tmp_path / "plugged" / "leaving.py").write_text("import sys; sys.exit(3)")
+    monkeypatch.syspath_prepend(tmp_path)
+    values = (
+        "plugged.raising:STUDY",
+        "plugged.leaving:STUDY",
+        "plugged:double",
+        "plugged:no_study",
+        "plugged:own",
+    )
+    points = [EntryPoint(value.split(":")[-1].lower(), value, "lemmata.studies") for value in values]
+    monkeypatch.setattr(sys.modules["lemmata.study"], "entry_points", lambda group: points)
+    studies.cache_clear()
+    yield
+    studies.cache_clear()
+    for name in [name for name in sys.modules if name.split(".")[0] == "plugged"]:
+        del sys.modules[name]
+
+
+def test_a_broken_plug_in_is_named_and_left_out_and_takes_nothing_along(plugged, capsys):
+    assert main(["list"]) == 0
+    said = capsys.readouterr()
+    assert "own: Own" in said.out
+    assert "benign-overfitting: Benign overfitting" in said.out
+    lines = said.err.strip().splitlines()
+    assert len(lines) == 4
+    assert "(plugged.raising:STUDY) is left out: ArithmeticError: never loads" in lines[0]
+    assert "(plugged.leaving:STUDY) is left out: SystemExit: 3" in lines[1]
+    assert "the id 'benign-overfitting' is taken already" in lines[2]
+    assert "it is a int, not a Study" in lines[3]
+
+
+def test_a_room_that_cannot_be_loaded_is_one_sentence(plugged, capsys):
+    assert main(["run", "own/fig1"]) == 2
+    assert "the room 'figures' of the study 'own' cannot be loaded: ArithmeticError: no figures" in (
+        capsys.readouterr().err
+    )
+
+
+# Sizes and ranges ------------------------------------------------------------------------------------------------------
+
+
+class Huge(Decay):
+    """A training whose state no machine holds."""
+
+    name: ClassVar = "toys/huge"
+    size: int = fixed(default=1 << 50)
+
+    def start(self, key):
+        return jnp.ones((self.size,)), jnp.zeros(())
+
+
+def test_a_training_that_does_not_fit_into_memory_is_refused_with_the_estimate():
+    with pytest.raises(BadInput, match=r"'toys/huge' would take about 1\.68e\+07 GiB of memory"):
+        plan(Sweep(Huge(), (), (0,)).cells, 1)
+
+
+def test_a_sweep_that_does_not_fit_into_memory_is_refused_before_a_cell_is_built():
+    many = tuple(map(float, range(1, 10_001)))
+    sweep = Sweep(Square(), tuple(Axis(name, many, "value") for name in "abc"), (0,))
+    with pytest.raises(BadInput, match="a sweep of 1000000000000 cells would take about"):
+        _ = sweep.cells
+
+
+@pytest.mark.parametrize("id", sorted(studies()))
+def test_no_field_of_a_study_takes_what_is_no_number(id):
+    template = study(id).template()
+    for path, value in fields(template).items():
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            for nonsense in (
+                "nan",
+                "inf",
+                "-inf",
+                "1e400",
+                "x",
+                "",
+                "-3" if isinstance(value, int) else "1e",
+            ):
+                with pytest.raises(BadInput):
+                    put(template, path, nonsense)
+
+
+def test_one_axis_under_two_names_is_refused():
+    sweep = Sweep(Decay(), (axis("rate", (0.1, 0.2), name="speed"),), (0,))
+    with pytest.raises(BadInput, match="the axis 'speed' is given twice"):
+        sweep.with_fields({"speed": "0.1", "rate": "0.2"})
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--set", "samples=2", "--set", "samples=3"], "'samples' is set twice"),
+        (["--budget", "-5"], "add --adaptive"),
+        (["--adaptive", "--budget", "-5"], "a number of trainings, not -5"),
+        (["--limit", "nan"], "some seconds, not nan"),
+        (["--limit", "3", "--workers", "0"], "needs worker processes"),
+        (["--limit", "3", "--on", "spool"], "needs local workers"),
+    ],
+)
+def test_what_would_be_ignored_is_refused(words, says, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "benign-overfitting/fig1", "--scale", "smoke", "--workers", "1", *words]) == 2
+    assert says in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+# Engines and failures --------------------------------------------------------------------------------------------------
+
+
+def test_an_executor_of_ones_own_does_the_work():
+    sweep = Sweep(Square(), (axis("value", (1.0, 2.0, 3.0)),), (0, 1))
+    with ThreadPoolExecutor(2) as threads:
+        results = lm.run(sweep, executor=threads)
+    np.testing.assert_array_equal(results["square"].sel(seed=0), [1.0, 4.0, 9.0])
+
+
+def test_the_first_failure_stops_a_run_that_was_told_to_fail_fast(tmp_path):
+    sweep = Sweep(Square(), (axis("value", (2.0, -1.0, 3.0)),), (0,))
+    with pytest.raises(BadInput, match="stopped at the first failed cell: ValueError: negative"):
+        lm.run(sweep, tmp_path, fail_fast=True)
+    assert Store(tmp_path).problems() == []
+    assert float(lm.run(sweep, tmp_path)["square"].sel(value=3.0, seed=0)) == 9.0
+
+
+def test_cells_of_other_code_are_said_and_computed_again(tmp_path, capsys):
+    sweep = Sweep(Square(), (axis("value", (2.0, 3.0)),), (0,))
+    record = {"status": np.int32(CONVERGED), "steps": np.int32(0), "square": np.float64(-7.0)}
+    store = Store(tmp_path)
+    with store.locked():
+        store.create({})
+        store.write([Outcome(cell.id, record, 0.1, source="other") for cell in sweep.cells], 1)
+    np.testing.assert_array_equal(lm.run(sweep, tmp_path)["square"].sel(seed=0), [4.0, 9.0])
+    assert "2 cells in " in (said := capsys.readouterr().err)
+    assert "were made by other code and are computed again" in said
+
+
+def test_a_picture_of_cells_of_other_code_is_refused_with_the_way_out(tmp_path):
+    order = replace(study("benign-overfitting").figure("fig1").order("smoke"), out=tmp_path / "o")
+    record = {"status": np.int32(CONVERGED), "steps": np.int32(0)}
+    with order.store.locked():
+        order.store.create(order.manifest())
+        order.store.write([Outcome(cell.id, record, 0.1, source="other") for cell in order.sweep.cells], 1)
+    with pytest.raises(BadInput, match="were made by other code and are not used; run again: lemmata run"):
+        order.results()
+
+
+def test_a_picture_that_cannot_be_written_is_one_sentence(tmp_path, monkeypatch):
+    import matplotlib.figure
+
+    figure = replace(
+        study("benign-overfitting").figure("fig1"),
+        picture=lambda results, verdicts: matplotlib.figure.Figure(),
+    )
+    order = replace(figure.order("smoke"), out=tmp_path / "o")
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput, match="cannot write the picture"):
+        order.draw(xr.Dataset(), [], folder=tmp_path / "file")
+    assert order.draw(xr.Dataset(), [], folder=tmp_path).exists()
+    assert {path.name for path in tmp_path.iterdir()} == {"file", "fig1.png"}

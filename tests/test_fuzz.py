@@ -1,0 +1,329 @@
+"""Command lines, sweep files, overrides and stores that nobody would write: a right answer, or one sentence and exit code 2.
+
+Every example is judged by the same rule: nothing but the exit codes 0, 1 and 2, and with 2 exactly one line on standard error.
+Trainings are replaced by nothing at all: what is tried is everything around them. `LEMMATA_EXAMPLES` says how many examples of
+each kind are tried (10 000)."""
+
+import contextlib
+import io
+import json
+import math
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lemmata.cli import main
+from lemmata.lab import run as run_module
+from lemmata.lab.disk import sealed_page
+from lemmata.lab.outcome import Outcome, nothing
+from lemmata.study import SCALES, studies, study
+from lemmata.trial import fields
+
+pytestmark = pytest.mark.slow
+
+FIGURE = "benign-overfitting/fig1"
+EXAMPLES = settings(
+    max_examples=int(os.environ.get("LEMMATA_EXAMPLES", "10000")),
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+VALUES = (
+    *(
+        "",
+        "nan",
+        "inf",
+        "-inf",
+        "1e400",
+        "-1",
+        "0",
+        "1",
+        "2",
+        "0.5",
+        "1e-320",
+        "1e300",
+        "-0.0",
+        "999999999999",
+    ),
+    *(
+        "true",
+        "None",
+        "[1]",
+        "[",
+        "[[1]]",
+        "[1, 2",
+        "{}",
+        "1,2",
+        ",",
+        "1,1",
+        "1,nan",
+        "9" * 400,
+        "1_0",
+        "0x10",
+    ),
+    *(
+        "a",
+        "\u202e",
+        "\udcff",
+        "one two",
+        "gram",
+        "float32",
+        "=",
+        "--",
+        "'",
+        '"',
+        "\n",
+        "2 ",
+        "1e3",
+        "\u0663",
+    ),
+)
+words = st.text(st.characters(exclude_characters="\0"), max_size=12)
+values = st.sampled_from(VALUES) | st.integers().map(str) | st.floats().map(str) | words
+
+
+def mutated(names):
+    """Names that exist, most of the time."""
+    known = st.sampled_from(sorted(names))
+    return known | known | known.map(lambda name: name[:-1]) | known.map(str.upper) | words
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A folder to be in, with a finished store whose trainings were never run."""
+    home = tmp_path_factory.mktemp("home")
+    before = Path.cwd()
+    os.chdir(home)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            run_module, "run_chunk", lambda chunk: iter([[imagined(c, chunk) for c in chunk.cells]])
+        )
+        yield home
+    os.chdir(before)
+
+
+def imagined(cell, chunk):
+    return Outcome(cell.id, nothing(), 0.0, "it was only imagined", "", chunk.source)
+
+
+def tried(words):
+    """Carry out a command and hold what it says against the rule."""
+    out, error = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
+        try:
+            code = main(words)
+        except SystemExit as end:
+            code = end.code
+    said = [line for line in error.getvalue().splitlines() if line.startswith("lemmata")]
+    assert code in (0, 1, 2), (words, code)
+    assert "Traceback" not in error.getvalue() + out.getvalue(), words
+    if code == 2:
+        assert len(said) == 1, (words, error.getvalue())
+    return code
+
+
+def paths(figure=FIGURE):
+    id, _, name = figure.partition("/")
+    return [*fields(study(id).figure(name).sweep("smoke").template), "signal_norm", "samples"]
+
+
+options = st.one_of(
+    st.tuples(st.just("--set"), st.builds("{}={}".format, mutated(paths()), values)),
+    st.tuples(st.just("--set"), words),
+    st.tuples(st.just("--seeds"), values),
+    st.tuples(st.just("--workers"), st.sampled_from(("0", "-1", "x", "1e9"))),
+    st.tuples(st.just("--on"), st.sampled_from(("local", "slrum", "dask://x", "dask://:1", ""))),
+    st.tuples(st.just("--scale"), mutated(SCALES)),
+    st.tuples(st.just("--out"), words | st.just("x" * 300) | st.just("a/../b") | st.just("/proc/none")),
+    st.tuples(st.just("--reading"), mutated(study("benign-overfitting").figure("fig1").readings or ["x"])),
+    st.tuples(st.just("--limit"), values),
+    st.tuples(st.just("--budget"), values),
+    st.tuples(st.just("--width"), values),
+    st.tuples(st.sampled_from(("--adaptive", "--json", "--strict", "--fail-fast", "--inside", "--what"))),
+    st.tuples(words),
+)
+COMMANDS = (
+    "list",
+    "show",
+    "predict",
+    "figure",
+    "status",
+    "verify",
+    "repair",
+    "export",
+    "report",
+    "ledger",
+    "cite",
+)
+
+
+@EXAMPLES
+@given(
+    command=st.sampled_from((*COMMANDS, "run", "run", "run", "check")) | words,
+    name=mutated([*studies(), FIGURE, "benign-overfitting/boundary-exponent", "runs", "."]),
+    options=st.lists(options, max_size=4),
+)
+def test_command_lines(home, command, name, options):
+    begun = [command] if command in ("list", "report") else [command, name]
+    small = ["--scale", "smoke", "--workers", "0"] if command in ("run", "check") else []
+    tried([*begun, *small, *(word for option in options for word in option)])
+
+
+# Sweep files -----------------------------------------------------------------------------------------------------------
+
+scalars = (
+    st.integers(-(2**70), 2**70)
+    | st.floats()
+    | st.booleans()
+    | st.sampled_from(VALUES)
+    | st.just(3)
+    | st.just("smoke")
+    | st.dates()
+)
+things = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=2),
+    max_leaves=4,
+)
+tables = st.dictionaries(mutated(paths()), things | st.lists(scalars, max_size=3), max_size=3)
+files = st.fixed_dictionaries(
+    {
+        "study": st.just("benign-overfitting"),
+        "figure": st.just("fig1"),
+        "scale": st.just("smoke") | st.just("smoke") | things,
+    },
+    optional={
+        "seeds": things,
+        "out": words | things,
+        "reading": things,
+        "set": tables | things,
+        "axes": tables | things,
+        "stduy": things,
+    },
+)
+
+
+def toml(thing):
+    if isinstance(thing, dict):
+        return "{" + ", ".join(f"{json.dumps(k)} = {toml(v)}" for k, v in thing.items()) + "}"
+    if isinstance(thing, list):
+        return f"[{', '.join(map(toml, thing))}]"
+    if isinstance(thing, str):
+        return json.dumps(thing)
+    if isinstance(thing, float):
+        return "nan" if math.isnan(thing) else str(thing)
+    return str(thing).lower() if isinstance(thing, bool) else str(thing)
+
+
+@EXAMPLES
+@given(file=files.map(lambda file: "\n".join(f"{k} = {toml(v)}" for k, v in file.items()).encode("utf-8", "replace"))
+    | st.binary(max_size=60))  # fmt: skip
+def test_sweep_files(home, file):
+    (home / "sweep.toml").write_bytes(file)
+    tried(["run", "sweep.toml", "--workers", "0"])
+
+
+# Overrides -------------------------------------------------------------------------------------------------------------
+
+
+FIELDS = {s.id: list(fields(s.template())) for s in studies().values()}
+
+
+@st.composite
+def overrides(draw):
+    chosen = draw(st.sampled_from(sorted(FIELDS)))
+    pairs = draw(st.lists(st.tuples(mutated(FIELDS[chosen]), values), min_size=1, max_size=3))
+    return [chosen, *(word for path, value in pairs for word in ("--set", f"{path}={value}"))]
+
+
+@EXAMPLES
+@given(given_words=overrides())
+def test_overrides(home, given_words):
+    tried(["predict", *given_words])
+
+
+# Stores ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def whole(home, tmp_path_factory):
+    """A small finished store, as bytes by name."""
+    folder = tmp_path_factory.mktemp("whole") / "store"
+    code = main(
+        ["run", FIGURE, "--scale", "smoke", "--workers", "0", "--set", "samples=2", "--out", str(folder)]
+    )
+    assert code == 2  # every training is imagined
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+damages = st.tuples(
+    st.floats(0, 1, exclude_max=True),
+    st.sampled_from(("flip", "cut", "delete", "empty", "double", "swap", "garbage", "folder")),
+    st.floats(0, 1, exclude_max=True),
+    st.integers(1, 255),
+)
+manifests = st.dictionaries(
+    st.sampled_from(("study", "figure", "scale", "reading", "draw", "looks", "changes", "added_axes", "seeds", "command",
+                     "started", "starts", "trial")),
+    things | st.just("benign-overfitting") | st.just("fig1") | st.just("../..") | st.just({"data.dim": -1}),
+    max_size=4,
+)  # fmt: skip
+
+
+def damaged(whole, damage):
+    where, how, at, bits = damage
+    content = dict(whole)
+    name = sorted(content)[int(where * len(content))]
+    data = content.pop(name)
+    place = int(at * len(data))
+    content[name] = {
+        "flip": data[:place] + bytes([data[place] ^ bits]) + data[place + 1 :] if data else b"x",
+        "cut": data[:place],
+        "delete": None,
+        "empty": b"",
+        "double": data + data,
+        "swap": whole[sorted(whole)[bits % len(whole)]],
+        "garbage": bytes((bits * k) % 256 for k in range(200)),
+        "folder": ...,
+    }[how]
+    return content
+
+
+def put(folder, content):
+    shutil.rmtree(folder, ignore_errors=True)
+    for name, data in content.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if data is ...:
+            path.mkdir()
+        elif data is not None:
+            path.write_bytes(data)
+
+
+@EXAMPLES
+@given(
+    damage=st.none() | damages,
+    manifest=st.none() | manifests,
+    commands=st.lists(
+        st.sampled_from(("status", "verify", "repair", "figure", "export", "run")), min_size=1, max_size=3
+    ),
+)
+def test_stores(home, whole, damage, manifest, commands):
+    content = whole if damage is None else damaged(whole, damage)
+    if manifest is not None:
+        old = {k: v for k, v in json.loads(whole["manifest.json"]).items() if k != "checksum"}
+        content = {
+            **content,
+            "manifest.json": sealed_page(json.loads(json.dumps({**old, **manifest}, default=str))),
+        }
+    folder = home / "damaged"
+    put(folder, content)
+    extra = {"run": ["--workers", "0"], "export": ["--to", "out.nc"]}
+    for command in commands:
+        tried([command, "damaged", *extra.get(command, [])])
