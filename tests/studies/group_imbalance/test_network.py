@@ -15,23 +15,35 @@ def _instance(neurons=3, samples=700, labels="bernoulli", dim=5):
     return world, population.draw(jax.random.key(1), world)
 
 
-@pytest.mark.parametrize("neurons", [1, 2, 3])
-@pytest.mark.parametrize("labels", ["bernoulli", "soft"])
-def test_loss_gradient_and_hessian_are_those_of_automatic_differentiation(neurons, labels):
+@pytest.mark.parametrize(
+    ("neurons", "labels", "kind"),
+    [
+        (1, "bernoulli", "sigmoid"),
+        (2, "soft", "sigmoid"),
+        (3, "bernoulli", "sigmoid"),
+        (3, "soft", "tanh"),
+        (2, "bernoulli", "erf"),
+    ],
+)
+def test_loss_gradient_and_hessian_are_those_of_automatic_differentiation(neurons, labels, kind):
     world, data = _instance(neurons, labels=labels)
     weights = world.teacher + 0.3
 
     def risk(flat):
-        return jnp.mean(network.loss_of(flat.reshape(neurons, 5).T, data.inputs, data.labels))
+        return jnp.mean(network.loss_of(flat.reshape(neurons, 5).T, data.inputs, data.labels, kind))
 
     flat = weights.T.reshape(-1)
-    found = network.curvature(jnp.stack([world.teacher, weights]), data.inputs, data.labels)
+    both = jnp.stack([world.teacher, weights])
+    found = network.curvature(both, data.inputs, data.labels, kind)
     np.testing.assert_allclose(found.loss[1], risk(flat), rtol=1e-13)
-    np.testing.assert_allclose(found.gradient[1].T.reshape(-1), jax.grad(risk)(flat), atol=1e-14)
-    np.testing.assert_allclose(found.hessian[1], jax.hessian(risk)(flat), atol=1e-14)
-    loss, gradient = network.value_and_gradient(weights, data.inputs, data.labels)
+    np.testing.assert_allclose(found.gradient[1].T.reshape(-1), jax.grad(risk)(flat), atol=1e-13)
+    np.testing.assert_allclose(found.hessian[1], jax.hessian(risk)(flat), atol=1e-13)
+    loss, gradient = network.value_and_gradient(weights, data.inputs, data.labels, kind)
     np.testing.assert_allclose(loss, found.loss[1], rtol=1e-13)
     np.testing.assert_allclose(gradient, found.gradient[1], atol=1e-15)
+    losses, all_gradients = network.gradients(both, data.inputs, data.labels, kind)
+    np.testing.assert_allclose(losses, found.loss, rtol=1e-13)
+    np.testing.assert_allclose(all_gradients, found.gradient, atol=1e-15)
 
 
 def test_numpy_and_jax_give_the_same_local_derivatives():
@@ -50,6 +62,21 @@ def test_slopes_are_at_most_one_and_curvatures_at_most_two():
         found = network.local(logits, np.full(5000, label))
         assert np.abs(found.slope).max() <= 1 + 1e-12
         assert np.abs(found.curve).max() <= 2 + 1e-12
+
+
+def test_tanh_is_the_sigmoid_of_doubled_weights():
+    z = np.linspace(-40, 40, 81)
+    np.testing.assert_allclose(network.neuron(z, "tanh").up, network.neuron(2 * z).up, rtol=1e-15)
+    np.testing.assert_allclose(network.neuron(z, "tanh").up, (1 + np.tanh(z)) / 2, atol=1e-15)
+
+
+def test_with_erf_the_curvature_is_not_bounded():
+    """(C.150) divides phi' by phi, which is bounded for the sigmoid and grows as 2|t| for erf: C_9 of (C.152) does not exist
+    there, although phi, phi' and phi'' are bounded, as the footnote asks."""
+    at = np.array([[-4.0], [-8.0], [-16.0]])
+    found = np.abs(network.local(at, np.ones(3), "erf").slope[:, 0])
+    np.testing.assert_allclose(found / (2 * np.abs(at[:, 0])), 1, atol=0.05)
+    assert (np.abs(network.local(at, np.ones(3)).slope) <= 1).all()
 
 
 def test_third_derivatives_are_bounded_by_eight():

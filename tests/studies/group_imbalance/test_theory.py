@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from lemmata.errors import BadInput
 from lemmata.studies.group_imbalance import theory
 from lemmata.studies.group_imbalance.data import mixture
 from lemmata.studies.group_imbalance.network import curvature, loss_of, predict_proba
@@ -120,17 +121,73 @@ def test_rho_rises_with_the_mean_before_it_decays():
 
 
 def test_envelopes_are_monotone_and_below_rho():
-    scales, stds = np.linspace(0.2, 3, 8), np.geomspace(0.1, 6, 10)
+    """Properties 3.4 and 3.5: L_m falls along the mean; L_s / sigma rises below zeta_s, L_s falls above; both below rho."""
     direction = np.array([1.0, 0.5])
-    low = theory.rho_envelope_mean(direction, 1.0, scales)
-    assert (np.diff(low) <= 0).all()
+    scales = np.linspace(0.2, 3, 6)
+    low = np.array([theory.mean_envelope(t * direction, 1.0) for t in scales])
+    assert (np.diff(low) <= 1e-15).all()
     assert all(a <= theory.rho(t * direction, 1.0) + 1e-15 for a, t in zip(low, scales, strict=True))
+    teacher, mean = np.array([[1.0, 0.2], [0.3, 1.1]]), np.array([1.5, -0.7])
+    one = theory.coordinate_envelope(teacher, mean, 0.9, 0.9, 0)
+    assert theory.mean_envelope(teacher.T @ mean / 0.9, 0.9) != pytest.approx(
+        one
+    )  # one coordinate, not the whole ray
+    assert one <= theory.rho(teacher.T @ mean / 0.9, 0.9)
+    assert one <= theory.rho(teacher.T @ np.array([0.0, -0.7]) / 0.9, 0.9)
     for mean in (np.array([1.0, 0.5]), np.array([1.0, 0.0])):
-        found = theory.rho_envelope_std(mean, stds, turn=1.0)
-        assert (np.diff(found[stds > 1.0]) <= 0).all()
-        assert (np.diff(found[stds <= 1.0] / stds[stds <= 1.0]) >= 0).all()
-        truth = [theory.rho(mean / s, s) for s in stds]
-        assert all(a <= b + 1e-15 for a, b in zip(found, truth, strict=True) if a)
+        turn = theory.turning_std(mean)
+        stds = turn * np.geomspace(0.1, 6, 8)
+        found = np.array([theory.std_envelope(mean, s) for s in stds])
+        assert (np.diff(found[stds > turn]) <= 1e-15).all()
+        assert (np.diff((found / stds)[stds <= turn]) >= -1e-15).all()
+        assert all(a <= theory.rho(mean / s, s) + 1e-15 for a, s in zip(found, stds, strict=True))
+
+
+def test_with_envelopes_b_rises_and_q_falls_as_the_document_says():
+    """(C.93), (C.96): along a growing mean; one growing covariance beyond max(1, zeta_s); and as all vanish."""
+    shifted = [bounds.enveloped(_setting(shift=c, spreads=(1.0, 1.0)), "means") for c in (0.0, 0.5, 1.0, 2.0)]
+    assert (np.diff([bounds.sample_complexity_factor(s) for s in shifted]) > 0).all()
+    assert (np.diff([bounds.rate_parameter(s) for s in shifted]) < 0).all()
+    plain = _setting(shift=2.0, spreads=(1.0, 1.0))
+    assert bounds.rate_parameter(shifted[-1]) <= bounds.rate_parameter(plain)
+    large = [_setting(spreads=(1.0, c)) for c in (3.0, 5.0, 9.0)]
+    assert (np.diff([bounds.rate_parameter_large(s, 1) for s in large]) < 0).all()
+    assert all(bounds.rate_parameter_large(s, 1) <= bounds.rate_parameter(s) for s in large)
+    factors = [bounds.sample_complexity_factor(bounds.enveloped(s, "covariances")) for s in large]
+    assert (np.diff(factors) > 0).all()
+    small = [bounds.enveloped(_setting(spreads=(c, c)), "covariances") for c in (0.2, 0.1, 0.05)]
+    assert (np.diff([bounds.sample_complexity_factor(s) for s in small]) > 0).all()
+    assert (np.diff([bounds.rate_parameter(s) for s in small]) < 0).all()
+    with pytest.raises(BadInput, match="needs a covariance"):
+        bounds.rate_parameter_large(_setting(spreads=(1.0, 0.2)), 1)
+
+
+def test_rho_of_tanh_is_four_times_the_sigmoids_at_twice_sigma():
+    mean = np.array([0.7, -1.2])
+    assert theory.rho(mean, 0.8, "tanh") == pytest.approx(4 * theory.rho(mean, 1.6), rel=1e-12)
+    assert theory.rho_exact(mean, 0.8, kind="tanh") == pytest.approx(
+        4 * theory.rho_exact(mean, 1.6), rel=1e-10
+    )
+
+
+@pytest.mark.parametrize(("mean", "std"), [(0.0, 0.05), (1.0, 1.0), (-2.0, 3.0), (1.0, 40.0)])
+def test_moments_of_erf_have_closed_forms(mean, std):
+    """E[e^(-s z^2)] = (1 + 2s)^-1/2 e^(-s u^2 / (1 + 2s)); the second moment by shrinking the Gaussian."""
+    for power, found in (
+        (1, [theory.alpha_moment(q, mean, std, "erf") for q in (0, 2)]),
+        (2, [theory.beta_moment(q, mean, std, "erf") for q in (0, 2)]),
+    ):
+        s = power * std**2
+        whole = np.exp(-s * mean**2 / (1 + 2 * s)) / np.sqrt(1 + 2 * s) / np.pi ** (power / 2)
+        square = 1 / (1 + 2 * s) + (mean / (1 + 2 * s)) ** 2
+        assert found == pytest.approx([whole, whole * square], rel=1e-12)
+
+
+def test_third_derivatives_are_derivatives_of_the_second():
+    t = np.linspace(-3, 3, 13)
+    for kind in ("sigmoid", "tanh", "erf"):
+        step = (theory.bend(t + 1e-5, kind) - theory.bend(t - 1e-5, kind)) / 2e-5
+        np.testing.assert_allclose(theory.third(t, kind), step, atol=1e-8)
 
 
 def _moment_matrix(mean, std, nodes=60):
@@ -300,6 +357,27 @@ def test_one_neuron_is_logistic_regression():
     along = theory.alpha_moment(2, 0.0, 2.0)
     across = theory.alpha_moment(0, 0.0, 2.0)
     np.testing.assert_allclose(found.total, np.diag([along, across, across]), atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["tanh", "erf"])
+def test_fisher_information_of_other_activations(kind):
+    """tanh is the sigmoid of doubled weights; erf against the Hessian over drawn inputs; both below the explicit bound."""
+    mixed = mixture([0.6, 0.4], [[1.0, 0.0, 0.5], [-0.5, 0.2, 0.0]], [np.eye(3), 0.5 * np.eye(3)])
+    teacher = np.array([[1.0, 0.3], [-0.4, 0.8], [0.2, 0.1]])
+    found = population.fisher_information(mixed, teacher, kind=kind)
+    if kind == "tanh":
+        same = population.fisher_information(mixed, 2 * teacher)
+        np.testing.assert_allclose(found.total, 4 * same.total, rtol=1e-7, atol=1e-10)
+        np.testing.assert_allclose(found.entropies, same.entropies, rtol=1e-7)
+    rng = np.random.default_rng(0)
+    groups = (rng.random(40_000) < 0.4).astype(int)
+    noise = rng.normal(size=(40_000, 3)) * np.sqrt(np.array([1.0, 0.5]))[groups][:, None]
+    inputs = jnp.asarray(mixed.means[groups] + noise)
+    soft = predict_proba(jnp.asarray(teacher), inputs, kind)
+    drawn = curvature(jnp.asarray(teacher)[None], inputs, soft, kind).hessian[0]
+    np.testing.assert_allclose(found.total, drawn, atol=5 * 1.3 / np.sqrt(40_000))
+    s = Setting(mixed, teacher, kind=kind)
+    assert found.spectrum[-1] <= bounds.curvature_bounds(s)[1]
 
 
 def test_average_excess_is_dk_over_two_whatever_the_mixture():

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from lemmata.errors import require
-from lemmata.studies.group_imbalance.network import Numbers, predict_proba
+from lemmata.studies.group_imbalance.network import Kind, Numbers, predict_proba
 from lemmata.trial import Key, fixed
 
 
@@ -99,7 +99,8 @@ class Population(eqx.Module):
     Group l has fraction `fractions[l]`, mean `shifts[l]` times the all-ones vector and covariance `spreads[l]`^2
     Lambda^T D Lambda, where D is `spectrum` (empty: the identity) and Lambda a random rotation drawn once a run;
     `means` and `covariances`, where given, take the place of shifts and spreads. The teacher's entries are N(0,
-    teacher_scale^2) or uniform on +-teacher_scale; `teacher_columns`, where given, are its columns.
+    teacher_scale^2) or uniform on +-teacher_scale; `teacher_columns`, where given, are its columns. `activation` is phi, of
+    the teacher and of the student.
     """
 
     fractions: tuple[float, ...] = (0.5, 0.5)
@@ -115,6 +116,7 @@ class Population(eqx.Module):
     neurons: int = fixed(default=3)
     teacher: Literal["gaussian", "uniform"] = fixed(default="gaussian")
     labels: Literal["bernoulli", "soft"] = fixed(default="bernoulli")
+    activation: Kind = fixed(default="sigmoid")
 
     def __check_init__(self):
         groups, total = len(self.fractions), sum(self.fractions)
@@ -160,7 +162,7 @@ class Population(eqx.Module):
 
     def draw(self, key: Key, world: World) -> Samples:
         """Training samples, each from a key of its own, so that more samples begin with the same ones."""
-        return draw(key, world, self.samples, self.labels)
+        return draw(key, world, self.samples, self.labels, self.activation)
 
     def _teacher(self, key: Key) -> Float[Array, "dim neurons"]:
         if self.teacher_columns:
@@ -183,7 +185,7 @@ class Population(eqx.Module):
         return Mixture(jnp.asarray(self.fractions), jnp.asarray(means), covariances)
 
 
-def draw(key: Key, world: World, count: int, labels: str) -> Samples:
+def draw(key: Key, world: World, count: int, labels: str, kind: Kind = "sigmoid") -> Samples:
     """`count` samples of the mixture with the teacher's labels."""
     keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(count))
 
@@ -198,7 +200,7 @@ def draw(key: Key, world: World, count: int, labels: str) -> Samples:
     roots = jnp.linalg.cholesky(world.mixture.covariances)
     for group, root in enumerate(roots):
         inputs = jnp.where((groups == group)[:, None], world.mixture.means[group] + noise @ root.T, inputs)
-    chance = predict_proba(world.teacher, inputs)
+    chance = predict_proba(world.teacher, inputs, kind)
     given = chance if labels == "soft" else (coin < chance).astype(chance.dtype)
     return Samples(inputs, given, groups)
 

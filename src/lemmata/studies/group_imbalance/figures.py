@@ -11,7 +11,15 @@ from lemmata.results import over_cells
 from lemmata.studies.group_imbalance import pictures
 from lemmata.studies.group_imbalance.data import Population
 from lemmata.studies.group_imbalance.measures import BUDGET, success
-from lemmata.studies.group_imbalance.trials import Descents, Deviations, Exact, Initialised, Lemma, Starts
+from lemmata.studies.group_imbalance.trials import (
+    Ball,
+    Descents,
+    Deviations,
+    Exact,
+    Initialised,
+    Lemma,
+    Starts,
+)
 from lemmata.study import Figure, Question, Scale, by_scale
 from lemmata.sweep import Axis, Sweep, axis
 from lemmata.trial import put, put_all
@@ -21,15 +29,18 @@ GRID: dict[str, tuple[float, ...]] = {
     "covariance-small": (1e-6, 3e-6, 1e-5, 3e-5, 1e-4),
     "covariance-large": (1e8, 1e9, 1e10, 1e11, 1e12),
     "mean": (100.0, 200.0, 400.0, 700.0, 1000.0),
+    "mean-small": (0.01, 0.03, 0.1, 0.3, 1.0),
     "fraction-smallest": (0.02, 0.1, 0.2, 0.3, 0.45),
     "fraction-largest": (0.02, 0.1, 0.2, 0.3, 0.45),
 }
 """The columns of Table 4.1 in their own asymptotic range: |Sigma_l|, |mu_l|, lambda_l."""
 
-NEAR: dict[str, tuple[float, ...]] = GRID | {
+NEAR: dict[str, tuple[float, ...]] = {
     "covariance-small": (0.01, 0.04, 0.09, 0.16, 0.25),
     "covariance-large": (1.0, 2.0, 4.0, 9.0, 16.0),
     "mean": (0.5, 1.5, 2.5, 4.0, 6.0),
+    "fraction-smallest": GRID["fraction-smallest"],
+    "fraction-largest": GRID["fraction-largest"],
 }
 """The same columns where the Fisher information can be had and experiments are made."""
 
@@ -68,10 +79,10 @@ def _geometric(low: float, high: float, count: int) -> tuple[int, ...]:
 
 
 def _fig4_2(scale: Scale) -> Sweep:
-    dims = by_scale(scale, (4, 8), (5, 8, 12, 20, 30), tuple(range(5, 51, 5)))
-    samples = by_scale(scale, (500, 1000, 4000), _geometric(500, 14_000, 10), _geometric(400, 40_000, 18))
+    dims = by_scale(scale, (4, 8), (5, 10, 20), tuple(range(5, 51, 5)))
+    samples = by_scale(scale, (500, 1000, 4000), _geometric(500, 10_000, 5), _geometric(400, 40_000, 18))
     trial = _starts(scale, shifts=(1.0, 0.0))
-    near = by_scale(scale, (1, 1e9), (80, 800), (50, 1600))
+    near = by_scale(scale, (1, 1e9), (80, 1000), (50, 1600))
     return Sweep(
         trial,
         (axis("population.dim", dims), axis("population.samples", samples)),
@@ -82,23 +93,23 @@ def _fig4_2(scale: Scale) -> Sweep:
 
 def _fig4_3a(scale: Scale) -> Sweep:
     shifts = by_scale(scale, (0.0, 2.2), (0.0, 0.6, 1.2, 1.8, 2.236), tuple(np.linspace(0, sqrt(5), 9)))
-    samples = by_scale(scale, (500, 4000), _geometric(400, 10_000, 7), _geometric(300, 20_000, 14))
+    samples = by_scale(scale, (500, 4000), _geometric(400, 10_000, 5), _geometric(300, 20_000, 14))
     trial = _starts(scale, shifts=(1.0, -1.0))
     return Sweep(
         trial,
         (_moved("shift", "shifts", 0, shifts), axis("population.samples", samples)),
-        _seeds(scale, 2, 12, 20),
+        _seeds(scale, 2, 10, 20),
     )
 
 
 def _fig4_3b(scale: Scale) -> Sweep:
     spreads = by_scale(scale, (0.1, 1.0, 10.0), (0.1, 0.3, 1.0, 3.0, 10.0), tuple(np.geomspace(0.1, 10, 9)))
-    samples = by_scale(scale, (500, 4000), _geometric(400, 10_000, 7), _geometric(300, 20_000, 14))
+    samples = by_scale(scale, (500, 4000), _geometric(400, 10_000, 5), _geometric(300, 20_000, 14))
     trial = _starts(scale, shifts=(1.0, -1.0))
     return Sweep(
         trial,
         (_moved("spread", "spreads", 0, spreads), axis("population.samples", samples)),
-        _seeds(scale, 2, 12, 20),
+        _seeds(scale, 2, 10, 20),
     )
 
 
@@ -111,7 +122,7 @@ def _descent(steps: int, logs: int = 60) -> Descent:
     )
 
 
-def _opposite(trial: Descents, shift: float) -> Descents:
+def _opposite(trial, shift: float):
     return put(trial, "population.shifts", (shift, -shift))
 
 
@@ -129,7 +140,7 @@ def _fig4_4a(scale: Scale) -> Sweep:
         descent=_descent(by_scale(scale, 500, 8000, 40_000)),
     )
     shifts = by_scale(scale, (0.5, 1.5), (0.2, 0.6, 1.0, 1.5, 2.0), (0.1, 0.3, 0.6, 1.0, 1.5, 2.0, 2.5, 3.0))
-    return Sweep(trial, (Axis("shift", shifts, _opposite),), _seeds(scale, 3, 12, 20))
+    return Sweep(trial, (Axis("shift", shifts, _opposite),), _seeds(scale, 3, 6, 20))
 
 
 def _fig4_4b(scale: Scale) -> Sweep:
@@ -140,18 +151,18 @@ def _fig4_4b(scale: Scale) -> Sweep:
         descent=_descent(by_scale(scale, 500, 4000, 40_000)),
     )
     norms = by_scale(
-        scale, (0.3, 1.0, 9.0), (0.35, 1.0, 3.0, 9.0, 25.0), (0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 9.0, 16.0, 35.0)
+        scale, (1.0, 3.0, 9.0), (0.35, 1.0, 3.0, 9.0, 25.0), (0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 9.0, 16.0, 35.0)
     )
-    return Sweep(trial, (Axis("norm", norms, _of_norm),), _seeds(scale, 3, 12, 20))
+    return Sweep(trial, (Axis("norm", norms, _of_norm),), _seeds(scale, 3, 6, 20))
 
 
 def _fig4_5a(scale: Scale) -> Sweep:
     trial = Descents(
-        population=Population(shifts=(1.0, -1.0), samples=by_scale(scale, 3000, 30_000, 50_000)),
+        population=Population(shifts=(1.0, -1.0), samples=by_scale(scale, 3000, 20_000, 50_000)),
         descent=_descent(by_scale(scale, 500, 4000, 40_000)),
     )
     neurons = by_scale(scale, (1, 2), (1, 2, 3, 4), (1, 2, 3, 4, 5))
-    return Sweep(trial, (axis("population.neurons", neurons),), _seeds(scale, 3, 12, 20))
+    return Sweep(trial, (axis("population.neurons", neurons),), _seeds(scale, 3, 8, 20))
 
 
 def _fig4_5b(scale: Scale) -> Sweep:
@@ -160,10 +171,8 @@ def _fig4_5b(scale: Scale) -> Sweep:
         descent=_descent(2, logs=2),
         test_points=by_scale(scale, 2000, 20_000, 100_000),
     )
-    samples = by_scale(
-        scale, (2000, 8000), (2000, 4000, 8000, 16_000, 32_000, 60_000), _geometric(2000, 60_000, 12)
-    )
-    return Sweep(trial, (axis("population.samples", samples),), _seeds(scale, 3, 20, 20))
+    samples = by_scale(scale, (2000, 8000), (2000, 6000, 20_000, 60_000), _geometric(2000, 60_000, 12))
+    return Sweep(trial, (axis("population.samples", samples),), _seeds(scale, 3, 12, 20))
 
 
 # Risks of groups (Figures 4.6, 4.7) ----------------------------------------------------------------------------------------
@@ -188,23 +197,25 @@ def _fraction(trial: Descents, value: float) -> Descents:
 def _fig4_6a(scale: Scale) -> Sweep:
     trial = _groups(scale, fractions=(0.8, 0.2), shifts=(2.0, -2.0))
     spreads = by_scale(
-        scale, (0.1, 1.0, 5.0), (0.1, 0.3, 0.6, 1.0, 2.0, 3.0, 5.0), tuple(np.geomspace(0.1, 5, 12))
+        scale, (0.1, 1.0, 5.0), (0.1, 0.3, 1.0, 2.0, 3.0, 5.0), tuple(np.geomspace(0.1, 5, 12))
     )
-    return Sweep(trial, (_moved("spread", "spreads", 1, spreads),), _seeds(scale, 3, 12, 20))
+    return Sweep(trial, (_moved("spread", "spreads", 1, spreads),), _seeds(scale, 3, 8, 20))
 
 
 def _fig4_6b(scale: Scale) -> Sweep:
-    """The printed mean (mu_2 - 2) 1: the distance from 0 is swept, from 0 outward."""
+    """The printed mean (mu_2 - 2) 1 shares its symbol with its own scalar: swept from 0 outward, to both sides."""
     trial = _groups(scale, fractions=(0.8, 0.2), shifts=(2.0, -2.0))
-    shifts = by_scale(scale, (0.0, 2.0), (0.0, 0.5, 1.0, 2.0, 3.0, 4.0), tuple(np.linspace(0, 4, 9)))
-    return Sweep(trial, (_moved("shift", "shifts", 1, shifts),), _seeds(scale, 3, 12, 20))
+    shifts = by_scale(
+        scale, (-2.0, 0.0, 2.0), (-4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0), tuple(np.linspace(-4, 4, 17))
+    )
+    return Sweep(trial, (_moved("shift", "shifts", 1, shifts),), _seeds(scale, 3, 8, 20))
 
 
 def _fig4_7(spreads: tuple[float, float], last: float, scale: Scale) -> Sweep:
     trial = _groups(scale, shifts=(0.0, 0.0), spreads=spreads)
     inner = by_scale(scale, (), (0.1, 0.2), (0.05, 0.1, 0.15, 0.2, 0.25))
     values = tuple(sorted({0.02, *inner, 0.3, last}))
-    return Sweep(trial, (Axis("fraction", values, _fraction),), _seeds(scale, 3, 12, 20))
+    return Sweep(trial, (Axis("fraction", values, _fraction),), _seeds(scale, 3, 8, 20))
 
 
 # The initialisation (Figure C.1) -----------------------------------------------------------------------------------------
@@ -213,11 +224,11 @@ def _fig4_7(spreads: tuple[float, float], last: float, scale: Scale) -> Sweep:
 def _figc_1(scale: Scale) -> Sweep:
     population = Population(
         shifts=(-0.3, 0.0), teacher="uniform", teacher_scale=0.1, neurons=2,
-        samples=by_scale(scale, 3000, 40_000, 200_000), dim=by_scale(scale, 8, 20, 50),
+        samples=by_scale(scale, 3000, 200_000, 200_000), dim=by_scale(scale, 8, 50, 50),
     )  # fmt: skip
     training = Descents(population=population, descent=_descent(by_scale(scale, 50, 200, 2000), 40))
     trial = Initialised(training=training)
-    return Sweep(trial, (axis("begin", ("tensor", "local", "far")),), _seeds(scale, 2, 5, 10))
+    return Sweep(trial, (axis("begin", ("tensor", "local", "far")),), _seeds(scale, 2, 3, 10))
 
 
 def easy(samples: int) -> Population:
@@ -231,15 +242,15 @@ def _tensor_easy(scale: Scale) -> Sweep:
     steps = by_scale(scale, 400, 600, 1000)
     samples = by_scale(scale, 40_000, 200_000, 400_000)
     trial = Initialised(training=Descents(population=easy(samples), descent=_descent(steps, 40)))
-    return Sweep(trial, (axis("begin", ("tensor", "local")),), _seeds(scale, 2, 6, 20))
+    return Sweep(trial, (axis("begin", ("tensor", "local")),), _seeds(scale, 2, 4, 20))
 
 
 def _deviations(scale: Scale) -> Sweep:
     samples = by_scale(
-        scale, (4000, 16_000), (25_000, 50_000, 100_000, 200_000, 400_000), _geometric(25_000, 1_600_000, 7)
+        scale, (4000, 16_000), (25_000, 50_000, 100_000, 200_000), _geometric(25_000, 1_600_000, 7)
     )
     trial = Deviations(population=easy(1000))
-    return Sweep(trial, (axis("population.samples", samples),), _seeds(scale, 3, 12, 40))
+    return Sweep(trial, (axis("population.samples", samples),), _seeds(scale, 3, 8, 40))
 
 
 # Theory without training -------------------------------------------------------------------------------------------------
@@ -255,7 +266,7 @@ def _at_place(grids: dict[str, tuple[float, ...]], trial: Exact, place: int) -> 
     value, dim = grids[trial.column][place], trial.population.dim
     if trial.column.startswith("covariance"):
         return _nth("spreads", 1, trial, sqrt(value))
-    if trial.column == "mean":
+    if trial.column.startswith("mean"):
         return _nth("shifts", 1, trial, -value / sqrt(dim))
     return put(trial, "population.fractions", (1 - value, value))
 
@@ -268,7 +279,7 @@ def _table(grids: dict[str, tuple[float, ...]], what: str, scale: Scale) -> Swee
         Axis("column", tuple(grids), _column),
         Axis("place", places, partial(_at_place, grids)),
     )
-    return Sweep(_column(trial, start), axes, _seeds(scale, 3, 12, 40))
+    return Sweep(_column(trial, start), axes, _seeds(scale, 3, 10, 40))
 
 
 def varied_value(trial: Exact) -> float:
@@ -278,7 +289,7 @@ def varied_value(trial: Exact) -> float:
         return population.spreads[1] ** 2
     return (
         abs(population.shifts[1]) * sqrt(population.dim)
-        if trial.column == "mean"
+        if trial.column.startswith("mean")
         else population.fractions[1]
     )
 
@@ -310,13 +321,45 @@ def _lemmas(scale: Scale) -> Sweep:
 def _noise(scale: Scale) -> Sweep:
     trial = Descents(
         population=Population(shifts=(1.0, -1.0), neurons=2),
-        descent=_descent(by_scale(scale, 400, 6000, 20_000), 20),
+        descent=_descent(by_scale(scale, 400, 4000, 20_000), 20),
         arrive=0.0,
         noisy="per-step",
     )
-    levels = by_scale(scale, (0.1, 0.4), (0.05, 0.1, 0.2, 0.4), (0.02, 0.05, 0.1, 0.2, 0.4))
-    samples = by_scale(scale, (1000,), (1000, 2000, 4000), (1000, 2000, 4000, 8000))
-    return Sweep(trial, (axis("noise", levels), axis("population.samples", samples)), _seeds(scale, 3, 8, 20))
+    levels = by_scale(scale, (0.1, 0.4), (0.05, 0.15, 0.4), (0.02, 0.05, 0.1, 0.2, 0.4))
+    samples = by_scale(scale, (1000,), (1000, 4000), (1000, 2000, 4000, 8000))
+    return Sweep(trial, (axis("noise", levels), axis("population.samples", samples)), _seeds(scale, 3, 6, 20))
+
+
+def _both(trial, spread: float):
+    return put(trial, "population.spreads", (spread, spread))
+
+
+def _ball(scale: Scale) -> Sweep:
+    """One neuron in two dimensions, where as many samples as Lemma C.3.1 asks can be had: W* = e_1, groups N(0, sigma^2 I)."""
+    population = Population(
+        shifts=(0.0, 0.0), dim=2, neurons=1, teacher_columns=((1.0, 0.0),),
+        samples=by_scale(scale, 20_000, 1_600_000, 1_600_000),
+    )  # fmt: skip
+    spreads = by_scale(scale, (1.0, 1.5), (1.2, 1.5, 1.8), (1.2, 1.4, 1.6, 1.8))
+    return Sweep(Ball(population=population), (Axis("spread", spreads, _both),), _seeds(scale, 2, 6, 20))
+
+
+def _lipschitz(scale: Scale) -> Sweep:
+    trial = Ball(population=Population(shifts=(1.0, -1.0), samples=by_scale(scale, 2000, 10_000, 50_000)))
+    spreads = by_scale(scale, (0.03, 1.0), (0.03, 0.1, 0.3, 1.0, 3.0), (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0))
+    axes = (Axis("shift", (0.0, 1.0), _opposite), Axis("spread", spreads, _both))
+    return Sweep(trial, axes, _seeds(scale, 2, 8, 20))
+
+
+def _activations(scale: Scale) -> Sweep:
+    """The footnote on other activations: the same training with tanh and erf, rescaled to (0, 1)."""
+    trial = Descents(
+        population=Population(shifts=(1.0, -1.0), dim=3, neurons=2, activation="erf"),
+        descent=_descent(by_scale(scale, 400, 2000, 20_000)),
+    )
+    samples = by_scale(scale, (2000,), (5000, 30_000), (4000, 8000, 16_000, 32_000, 64_000))
+    kinds = axis("population.activation", ("tanh", "erf"))
+    return Sweep(trial, (kinds, axis("population.samples", samples)), _seeds(scale, 3, 8, 20))
 
 
 def _grouped(results: xr.Dataset) -> xr.Dataset:
@@ -356,7 +399,7 @@ FIGURES: dict[str, Figure] = {
         _figure("fig4-5a", _fig4_5a, pictures.neurons, RATE + " n is not printed: 5e4 at paper scale."),
         _figure("fig4-5b", _fig4_5b, pictures.errors, "The error at the critical point itself (Newton)."),
         _figure("fig4-6a", _fig4_6a, pictures.risks_covariance, RISK),
-        _figure("fig4-6b", _fig4_6b, pictures.risks_mean, RISK + " The mean is swept outward from 0."),
+        _figure("fig4-6b", _fig4_6b, pictures.risks_mean, RISK + " The mean is swept outward from 0, to both sides."),
         _figure("fig4-7a", partial(_fig4_7, (sqrt(10), 1.0), 0.5), pictures.risks_fraction, RISK + " n = 2e4."),
         _figure("fig4-7b", partial(_fig4_7, (1.0, sqrt(10)), 0.3), pictures.risks_fraction, RISK + " n = 2e4."),
         _figure("figC-1", _figc_1, pictures.initialisations, "Covariances are taken as I; " + RATE),
@@ -367,6 +410,11 @@ FIGURES: dict[str, Figure] = {
                 "the one that is moved.", lambda results: _grouped(_with_parameter(results))),
         _figure("lemmas", _lemmas, pictures.lemmas, "Two neurons, W* = sigma I, one group N(mu, I)."),
         _figure("deviations", _deviations, pictures.deviations, "At W*, on the instance of tensor-easy."),
+        _figure("ball", _ball, pictures.ball, "One neuron, d = 2, W* = e_1, both groups N(0, sigma^2 I), eps_0 = 0.24: "
+                "the samples of (C.82) can be had."),
+        _figure("lipschitz", _lipschitz, pictures.lipschitz, "At W*, for the radius (C.81) is below 1e-3; the "
+                "population's Hessian by soft labels, between W* and the sphere of radius 0.1."),
+        _figure("activations", _activations, pictures.activations, RATE + " phi = (1 + tanh)/2 and (1 + erf)/2."),
         _figure("noise", _noise, pictures.noise, "Noise uniform on +-xi, drawn anew at every step."),
     )
 }  # fmt: skip

@@ -196,9 +196,13 @@ def risk(results: xr.Dataset, kind: str, whose: str) -> xr.DataArray:
     )
 
 
-def risk_trend(results: xr.Dataset, risk: str, whose: str, over: str) -> Estimate:
-    """How steadily a risk rises along an axis."""
-    return trend(_risk(results, risk, whose), over)
+def risk_trend(results: xr.Dataset, risk: str, whose: str, over: str, side: int = 0) -> Estimate:
+    """How steadily a risk rises along an axis; with a side (1, -1), from 0 outward on that side."""
+    values = _risk(results, risk, whose)
+    if side:
+        values = values.assign_coords({over: side * values[over]})
+        values = values.sel({over: values[over] >= 0})
+    return trend(values, over)
 
 
 def risk_dip(results: xr.Dataset, risk: str, whose: str, over: str) -> Estimate:
@@ -269,6 +273,16 @@ def mended_ratio(results: xr.Dataset) -> xr.DataArray:
 def upper_ratio(results: xr.Dataset) -> xr.DataArray:
     """M_2 / (4K) over lambda_max."""
     return results.bound_over_largest
+
+
+def in_ball(results: xr.Dataset, side: str) -> xr.DataArray:
+    """The extreme eigenvalues of the empirical Hessian in the ball over the `low` or the `high` side of Lemma C.3.1."""
+    return results[f"ball_{side}"]
+
+
+def hessian_change(results: xr.Dataset, whose: str) -> xr.DataArray:
+    """How fast a Hessian changes, over the bound: of single samples (`sample`, `sample_mended`), of the `population`."""
+    return results["sample_change_mended" if whose == "sample_mended" else f"{whose}_change"]
 
 
 def deviation_exponent(results: xr.Dataset, what: str) -> Estimate:

@@ -3,49 +3,84 @@
     H(W, x) = (1/K) sum_j phi(w_j . x),   phi(t) = 1 / (1 + e^-t),   W = [w_1 .. w_K]            (4.1)
     l(W; x, y) = -y log H - (1 - y) log(1 - H),   f_n = mean over the samples                      (4.3)
 
-K = 1 is logistic regression. Labels y may be soft (in [0, 1]).
+K = 1 is logistic regression. Labels y may be soft (in [0, 1]). In place of the sigmoid phi may be (1 + tanh t) / 2, which is
+the sigmoid of 2t, or (1 + erf t) / 2 (the document's footnote on other activations).
 """
 
 from itertools import permutations
-from typing import Any, NamedTuple
+from math import pi, sqrt
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 from scipy.optimize import linear_sum_assignment
-from scipy.special import expit
+from scipy.special import erfc
 
 Numbers = Any  # an array of JAX or of NumPy
+Kind = Literal["sigmoid", "tanh", "erf"]
+STEEPEST: dict[Kind, float] = {"sigmoid": 1 / 4, "tanh": 1.0, "erf": 4 / pi}
+"""The largest phi'^2 / (phi (1 - phi)): the Fisher information is at most this over K times the inputs' second moments."""
 TINY = 1e-300  # where a probability would underflow
 BLOCK = 512  # samples whose outer products fit in a cache together
 
 
-def predict_proba(weights: Float[Array, "dim neurons"], inputs: Float[Array, "samples dim"]) -> Array:
+class Neuron(NamedTuple):
+    """phi(z), phi(-z) = 1 - phi(z), phi'(z) and phi''(z), none of them by a difference of large numbers."""
+
+    up: Numbers
+    down: Numbers
+    first: Numbers
+    second: Numbers
+
+
+def neuron(logits: Numbers, kind: Kind = "sigmoid") -> Neuron:
+    """The activation and its derivatives, of JAX arrays or of NumPy's: one exponential for all four."""
+    xp = np if isinstance(logits, np.ndarray) else jnp
+    if kind == "erf":
+        tail = erfc if xp is np else jax.scipy.special.erfc
+        first = xp.exp(-(logits**2)) / sqrt(pi)
+        return Neuron(tail(-logits) / 2, tail(logits) / 2, first, -2 * logits * first)
+    speed = 2 if kind == "tanh" else 1
+    small = xp.exp(-speed * xp.abs(logits))
+    most = 1 / (1 + small)
+    least = small * most
+    up, down = xp.where(logits >= 0, most, least), xp.where(logits >= 0, least, most)
+    first = speed * most * least
+    return Neuron(up, down, first, speed * first * (down - up))
+
+
+def _chances(weights: Array, inputs: Array, kind: Kind) -> tuple[Array, Array]:
+    """H and 1 - H of every sample, the second as the mean of phi(-w_j . x)."""
+    each = neuron(inputs @ weights, kind)
+    return tuple(jnp.maximum(jnp.mean(side, -1), TINY) for side in (each.up, each.down))  # type: ignore[return-value]
+
+
+def predict_proba(
+    weights: Float[Array, "dim neurons"], inputs: Float[Array, "samples dim"], kind: Kind = "sigmoid"
+) -> Array:
     """H(W, x) of every sample (4.1)."""
-    return jnp.mean(jax.nn.sigmoid(inputs @ weights), axis=-1)
+    return jnp.mean(neuron(inputs @ weights, kind).up, axis=-1)
 
 
-def loss_of(weights: Array, inputs: Array, labels: Array) -> Float[Array, " samples"]:
-    """The cross-entropy of every sample (4.3); 1 - H is computed as the mean of phi(-w_j . x)."""
-    logits = inputs @ weights
-    up, down = (jnp.maximum(jnp.mean(jax.nn.sigmoid(s * logits), -1), TINY) for s in (1, -1))
+def loss_of(weights: Array, inputs: Array, labels: Array, kind: Kind = "sigmoid") -> Float[Array, " samples"]:
+    """The cross-entropy of every sample (4.3)."""
+    up, down = _chances(weights, inputs, kind)
     return -labels * jnp.log(up) - (1 - labels) * jnp.log(down)
 
 
-def excess_of(weights: Array, teacher: Array, inputs: Array) -> Float[Array, " samples"]:
+def excess_of(
+    weights: Array, teacher: Array, inputs: Array, kind: Kind = "sigmoid"
+) -> Float[Array, " samples"]:
     """KL(H(W*, x) || H(W, x)) of every input: the excess risk without the noise of labels."""
-    truth, ours = inputs @ teacher, inputs @ weights
-    total = 0.0
-    for sign in (1, -1):
-        p, q = (jnp.maximum(jnp.mean(jax.nn.sigmoid(sign * z), -1), TINY) for z in (truth, ours))
-        total = total + p * (jnp.log(p) - jnp.log(q))
-    return total
+    truth, ours = _chances(teacher, inputs, kind), _chances(weights, inputs, kind)
+    return sum(p * (jnp.log(p) - jnp.log(q)) for p, q in zip(truth, ours, strict=True))  # type: ignore[return-value]
 
 
-def entropy_of(teacher: Array, inputs: Array) -> Float[Array, " samples"]:
+def entropy_of(teacher: Array, inputs: Array, kind: Kind = "sigmoid") -> Float[Array, " samples"]:
     """The entropy of the label given x: the smallest possible cross-entropy."""
-    return loss_of(teacher, inputs, predict_proba(teacher, inputs))
+    return loss_of(teacher, inputs, predict_proba(teacher, inputs, kind), kind)
 
 
 class Local(NamedTuple):
@@ -60,32 +95,60 @@ class Local(NamedTuple):
     curve: Numbers
 
 
-def local(logits: Numbers, labels: Numbers) -> Local:
+def local(logits: Numbers, labels: Numbers, kind: Kind = "sigmoid") -> Local:
     """Loss, slope and curvature in the logits, in one pass; of JAX arrays, or of NumPy's (the theory's)."""
     xp = np if isinstance(logits, np.ndarray) else jnp
-    loss, slope, up, down, first, second, pull = _parts(logits, labels)
-    neurons = logits.shape[-1]
-    weight = (labels / up**2 + (1 - labels) / down**2) / neurons**2
-    curve = weight[..., None, None] * first[..., :, None] * first[..., None, :]
-    return Local(loss, slope, curve - xp.eye(neurons) * ((pull / neurons)[..., None] * second)[..., None])
-
-
-def _parts(logits: Numbers, labels: Numbers) -> tuple[Numbers, ...]:
-    xp, phi = (np, expit) if isinstance(logits, np.ndarray) else (jnp, jax.nn.sigmoid)
-    neurons = logits.shape[-1]
-    p = phi(logits)
-    q = phi(-logits)
-    up, down = xp.maximum(xp.mean(p, -1), TINY), xp.maximum(xp.mean(q, -1), TINY)
-    first = p * q
-    pull = labels / up - (1 - labels) / down
+    neurons, each = logits.shape[-1], neuron(logits, kind)
+    up, down = (xp.maximum(xp.mean(side, -1), TINY) for side in (each.up, each.down))
     loss = -labels * xp.log(up) - (1 - labels) * xp.log(down)
-    return loss, -(pull / neurons)[..., None] * first, up, down, first, first * (q - p), pull
+    pull = ((labels / up - (1 - labels) / down) / neurons)[..., None]
+    weight = (labels / up**2 + (1 - labels) / down**2) / neurons**2
+    curve = weight[..., None, None] * each.first[..., :, None] * each.first[..., None, :]
+    return Local(loss, -pull * each.first, curve - xp.eye(neurons) * (pull * each.second)[..., None])
 
 
-def value_and_gradient(weights: Array, inputs: Array, labels: Array) -> tuple[Array, Array]:
+def value_and_gradient(
+    weights: Array, inputs: Array, labels: Array, kind: Kind = "sigmoid"
+) -> tuple[Array, Array]:
     """f_n and its gradient in one pass (C.71)."""
-    loss, slope, *_ = _parts(inputs @ weights, labels)
-    return jnp.mean(loss), inputs.T @ slope / inputs.shape[0]
+    here = local(inputs @ weights, labels, kind)  # its curvature is not used, and not compiled
+    return jnp.mean(here.loss), inputs.T @ here.slope / inputs.shape[0]
+
+
+class _Blocks(NamedTuple):
+    """Samples in blocks that fit in a cache, the last one filled up with samples of no weight."""
+
+    inputs: Array
+    labels: Array
+    share: Array
+
+
+def _blocks(inputs: Array, labels: Array) -> _Blocks:
+    count, dim = inputs.shape
+    blocks = -(-count // BLOCK)
+    size = -(-count // blocks)
+    pad = blocks * size - count
+    x = jnp.pad(inputs, ((0, pad), (0, 0))).reshape(blocks, size, dim)
+    y = jnp.pad(labels, (0, pad)).reshape(blocks, size)
+    share = (jnp.arange(blocks * size) < count).astype(inputs.dtype).reshape(blocks, size) / count
+    return _Blocks(x, y, share)
+
+
+def gradients(
+    weights: Float[Array, "starts dim neurons"], inputs: Array, labels: Array, kind: Kind = "sigmoid"
+) -> tuple[Array, Array]:
+    """The risk and its gradient at several weights at once, in one pass over the samples, block by block."""
+    starts, dim, neurons = weights.shape
+    flat = weights.transpose(1, 0, 2).reshape(dim, starts * neurons)
+
+    def add(total: tuple[Array, Array], block: _Blocks) -> tuple[tuple[Array, Array], None]:
+        here = local((block.inputs @ flat).reshape(-1, starts, neurons), block.labels[:, None], kind)
+        slope = (block.share[:, None, None] * here.slope).reshape(-1, starts * neurons)
+        return (total[0] + block.share @ here.loss, total[1] + block.inputs.T @ slope), None
+
+    zero = jnp.zeros(starts, inputs.dtype), jnp.zeros((dim, starts * neurons), inputs.dtype)
+    (loss, gradient), _ = jax.lax.scan(add, zero, _blocks(inputs, labels))
+    return loss, gradient.reshape(dim, starts, neurons).transpose(1, 0, 2)
 
 
 class Curvature(NamedTuple):
@@ -97,7 +160,9 @@ class Curvature(NamedTuple):
     hessian: Numbers
 
 
-def curvature(weights: Float[Array, "starts dim neurons"], inputs: Array, labels: Array) -> Curvature:
+def curvature(
+    weights: Float[Array, "starts dim neurons"], inputs: Array, labels: Array, kind: Kind = "sigmoid"
+) -> Curvature:
     """Loss, gradient and Hessian at several weights at once, in one pass over the samples.
 
     Samples go by in blocks. The outer products x x^T of a block are formed once for all weights and all pairs of neurons,
@@ -106,18 +171,11 @@ def curvature(weights: Float[Array, "starts dim neurons"], inputs: Array, labels
     starts, dim, neurons = weights.shape
     rows, columns = np.triu_indices(dim)
     first, second = np.triu_indices(neurons)
-    count = inputs.shape[0]
-    blocks = -(-count // BLOCK)
-    size = -(-count // blocks)
-    pad = blocks * size - count
-    x = jnp.pad(inputs, ((0, pad), (0, 0))).reshape(blocks, size, dim)
-    y = jnp.pad(labels, (0, pad)).reshape(blocks, size)
-    share = (jnp.arange(blocks * size) < count).astype(inputs.dtype).reshape(blocks, size) / count
     flat = weights.transpose(1, 0, 2).reshape(dim, starts * neurons)
 
-    def add(total: Curvature, block: tuple[Array, Array, Array]) -> tuple[Curvature, None]:
+    def add(total: Curvature, block: _Blocks) -> tuple[Curvature, None]:
         x, y, share = block
-        here = local((x @ flat).reshape(-1, starts, neurons), y[:, None])
+        here = local((x @ flat).reshape(-1, starts, neurons), y[:, None], kind)
         loss = share @ here.loss
         slope = (share[:, None, None] * here.slope).reshape(-1, starts * neurons)
         pairs = (share[:, None, None] * here.curve[:, :, first, second]).reshape(-1, starts * len(first))
@@ -131,7 +189,7 @@ def curvature(weights: Float[Array, "starts dim neurons"], inputs: Array, labels
         jnp.zeros((dim, starts * neurons), inputs.dtype),
         jnp.zeros((starts * len(first), len(rows)), inputs.dtype),
     )
-    total, _ = jax.lax.scan(add, zero, (x, y, share))
+    total, _ = jax.lax.scan(add, zero, _blocks(inputs, labels))
     parts = total.hessian.reshape(starts, len(first), len(rows))
     square = jnp.zeros((starts, len(first), dim, dim), inputs.dtype)
     square = square.at[:, :, rows, columns].set(parts).at[:, :, columns, rows].set(parts)
@@ -155,13 +213,15 @@ class Newton(NamedTuple):
     steps: Array
 
 
-def newton_begin(weights: Array, inputs: Array, labels: Array) -> Newton:
-    here = curvature(weights, inputs, labels)
+def newton_begin(weights: Array, inputs: Array, labels: Array, kind: Kind = "sigmoid") -> Newton:
+    here = curvature(weights, inputs, labels, kind)
     starts = weights.shape[0]
     return Newton(weights, here, jnp.full(starts, 0.5, weights.dtype), jnp.zeros((), jnp.int32))
 
 
-def newton_step(search: Newton, inputs: Array, labels: Array, tolerance: float | Array) -> Newton:
+def newton_step(
+    search: Newton, inputs: Array, labels: Array, tolerance: float | Array, kind: Kind = "sigmoid"
+) -> Newton:
     """One Newton step of every search that has not arrived: downhill also where the risk is not convex (eigenvalues by
     their absolute value), no further than the radius, taken back where the risk would rise."""
     weights, here, radius, steps = search
@@ -176,7 +236,7 @@ def newton_step(search: Newton, inputs: Array, labels: Array, tolerance: float |
         return step.reshape(neurons, dim).T
 
     step = jax.lax.map(lambda one: direction(*one), (here.gradient, here.hessian, radius))
-    there = curvature(weights + step, inputs, labels)
+    there = curvature(weights + step, inputs, labels, kind)
     slack = 1e-14 * jnp.abs(here.loss)  # rounding of the mean decides nothing
     better = moving & (there.loss <= here.loss + slack)
 
@@ -195,15 +255,20 @@ def arrived(search: Newton, tolerance: float | Array) -> Bool[Array, " starts"]:
 
 
 def critical_point(
-    weights: Array, inputs: Array, labels: Array, tolerance: float | Array, most: int = 100
+    weights: Array,
+    inputs: Array,
+    labels: Array,
+    tolerance: float | Array,
+    kind: Kind = "sigmoid",
+    most: int = 100,
 ) -> Newton:
     """The critical points W_n reached from several starts (compiled loop of `newton_step`)."""
 
     def going(search: Newton) -> Array:
         return (search.steps < most) & ~jnp.all(arrived(search, tolerance))
 
-    begun = newton_begin(weights, inputs, labels)
-    return jax.lax.while_loop(going, lambda s: newton_step(s, inputs, labels, tolerance), begun)
+    begun = newton_begin(weights, inputs, labels, kind)
+    return jax.lax.while_loop(going, lambda s: newton_step(s, inputs, labels, tolerance, kind), begun)
 
 
 # Permutations ----------------------------------------------------------------------------------------------------------

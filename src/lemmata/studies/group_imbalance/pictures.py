@@ -223,13 +223,14 @@ COLUMN_NAMES = {
     "covariance-small": r"$\|\Sigma_l\|\to0$",
     "covariance-large": r"$\|\Sigma_l\|$ large",
     "mean": r"$\|\mu_l\|$",
+    "mean-small": r"$\|\mu_l\|\leq1$",
     "fraction-smallest": r"$\lambda_l$, $\Sigma_l$ smallest",
     "fraction-largest": r"$\lambda_l$, $\Sigma_l$ largest",
 }
 
 
 def _columns(results: xr.Dataset, quantities: dict[str, str]) -> Figure:
-    figure, panels = canvas(5, width=2.7, height=3.4)
+    figure, panels = canvas(results.sizes["column"], width=2.7, height=3.4)
     for axes, column in zip(panels, results.column.values.tolist(), strict=True):
         for colour, (quantity, name) in zip(CYCLE, quantities.items(), strict=False):
             values = measures.along(results, quantity, column)
@@ -297,3 +298,75 @@ def noise(results: xr.Dataset) -> Drawn:
         line(axes, one.floor_bound, "noise", colour, said, ":", spread="none")
     panel(axes, r"noise level $\xi$", r"$\|W_t-\hat W_n\|_F$, second half", "", "xy", results.noise.values)
     return figure, "Where gradient noise keeps the iterates."
+
+
+@picture
+def ball(results: xr.Dataset) -> Drawn:
+    """Lemma C.3.1: the spectrum of the empirical Hessian in the ball over both of its sides."""
+    figure, (left, right) = canvas(2)
+    line(left, results.ball_low, "spread", BLUE, "on the sphere of radius r", "o-", spread="runs")
+    line(left, results.far_low, "spread", GREEN, "at distance 0.1", "s-", spread="runs")
+    reference(left, y=1.0, label="Lemma C.3.1")
+    panel(left, r"$\sigma$", r"$\lambda_{min}$ / lower side", log="y", ticks=results.spread.values)
+    line(right, results.ball_high, "spread", BLUE, "on the sphere of radius r", "o-", spread="runs")
+    reference(right, y=1.0, label="Lemma C.3.1")
+    panel(right, r"$\sigma$", r"$\lambda_{max}$ / upper side", log="y", ticks=results.spread.values)
+    return figure, "Curvature around W* over the two sides of Lemma C.3.1, one neuron."
+
+
+@picture
+def lipschitz(results: xr.Dataset) -> Drawn:
+    """Lemmas C.4.2 and C.4.3: how fast Hessians change, over their bounds; above 1 the lemma is violated."""
+    figure, panels = canvas(3, width=3.9)
+    shown = {
+        "sample_change": "Lemma C.4.2 as printed",
+        "sample_change_mended": r"Lemma C.4.2 with $\|\Sigma^{1/2}\|$",
+        "population_change": "Lemma C.4.3",
+    }
+    for axes, (name, title) in zip(panels, shown.items(), strict=True):
+        for colour, shift in zip((BLUE, RED), results["shift"].values, strict=False):
+            line(
+                axes,
+                results[name].sel(shift=shift),
+                "spread",
+                colour,
+                f"|mean| {shift:g} in each coordinate",
+                "o-",
+            )
+        reference(axes, y=1.0)
+        panel(
+            axes,
+            r"$\sigma$",
+            "measured / bound" if axes is panels[0] else "",
+            title,
+            "xy",
+            results.spread.values,
+        )
+    return figure, "How fast Hessians change around W*, over the bounds; above 1 is a counter-example."
+
+
+@picture
+def activations(results: xr.Dataset) -> Drawn:
+    """The footnote on other activations: error and excess risk against n, and the descent at the largest n."""
+    results = _kept(results)
+    figure, (left, right) = canvas(2)
+    n = results.samples.astype(float)
+    for colour, kind in zip((BLUE, GREEN), results.activation.values.tolist(), strict=False):
+        one = results.sel(activation=kind)
+        line(left, one.error, "samples", colour, f"{kind}: error", "o-")
+        line(left, one.error_sharp, "samples", BLACK, None, "--", spread="none")
+        line(
+            left,
+            measures.risk(results, "excess", "average").sel(activation=kind),
+            "samples",
+            colour,
+            f"{kind}: excess",
+            "s-",
+        )
+    size = settings(results)["population.dim"] * settings(results)["population.neurons"]
+    law(left, n.values, size / (2 * n.values), r"$dK/(2n)$", RED, ":")
+    panel(left, "samples n", log="xy", ticks=results.samples.values)
+    last = results.isel(samples=-1)
+    lines(right, last.distance_curve.where(last.distance_curve > 0), "step", "activation", "{}")
+    panel(right, "iteration t", r"$\|W_t-\hat W_n\|_F$", log="y")
+    return figure, "Error of the weights, excess risk and descent with other activations."

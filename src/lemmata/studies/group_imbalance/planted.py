@@ -63,7 +63,7 @@ def _dk(trial) -> float:
 
 ALONG: dict[str, Of] = {
     "fig4-6a": lambda t: t.population.spreads[1],
-    "fig4-6b": lambda t: 1 + t.population.shifts[1],
+    "fig4-6b": lambda t: 1 + abs(t.population.shifts[1]),
     "fig4-7a": lambda t: t.population.fractions[1],
     "fig4-7b": lambda t: t.population.fractions[1],
 }
@@ -118,6 +118,17 @@ SINGLE: dict[str, Callable[[], xr.Dataset]] = {
     "lemma-c44": lambda: _results("lemmas", least_over_bound=lambda t: 0.5),
     "lemma-c44-mended": lambda: _results("lemmas", least_over_mended=lambda t: 0.5),
     "lemma-c44-upper": lambda: _results("fisher", bound_over_largest=lambda t: 0.5),
+    "ball-low": lambda: _results("ball", ball_low=lambda t: 0.5),
+    "ball-high": lambda: _results("ball", ball_high=lambda t: 2.0),
+    "lipschitz-sample": lambda: _results("lipschitz", sample_change=lambda t: 2.0),
+    "lipschitz-sample-mended": lambda: _results("lipschitz", sample_change_mended=lambda t: 2.0),
+    "lipschitz-population": lambda: _results("lipschitz", population_change=lambda t: 2.0),
+    "activation-linear": lambda: _results(
+        "activations", distance_curve=lambda t: (1.0 + np.asarray(t.log_steps)) ** -1.5
+    ),
+    "activation-error": lambda: _results("activations", error=lambda t: t.population.samples**-0.2),
+    "activation-excess": lambda: _groups("activations", lambda t: 3 * _dk(t)),
+    "table-samples-mean-small": lambda: _results("table-4-1", closed_samples=lambda t: 1.0),
     "tensor-basin": lambda: _results("tensor-easy", distance=lambda t: 1.0),
     "tensor-rate": lambda: _results("tensor-easy", contraction=lambda t: 0.5 if t.begin == "tensor" else 0.1),
     "far-start": lambda: _results("figC-1", final_loss=lambda t: 1e-5),

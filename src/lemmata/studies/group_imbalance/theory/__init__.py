@@ -2,6 +2,8 @@
 (risks and Fisher information by quadrature, sharp asymptotics). Here: conditions of the theorem at a trial, and what
 `predict` says."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from lemmata.guard import double
@@ -28,7 +30,7 @@ def world_of(trial, seed: int = 0) -> World:
 
 def setting_of(trial, seed: int = 0) -> Setting:
     world = world_of(trial, seed)
-    return Setting(world.mixture, world.teacher)
+    return Setting(world.mixture, world.teacher, kind=trial.population.activation)
 
 
 def conditions(trial) -> list[Condition]:
@@ -41,6 +43,12 @@ def conditions(trial) -> list[Condition]:
         Condition("samples for the initialisation (C.86)", None, n / bounds.initialisation_samples(s)),
         Condition("tau = Theta(1)", None, 1 / s.covariance_condition),
     ]
+
+
+def convexity(trial) -> list[Condition]:
+    """What Lemma C.3.1 asks at a trial: samples (C.82) with the trial's own eps_0, constant 1."""
+    needed = bounds.convexity_samples(setting_of(trial), trial.slack)
+    return [Condition("samples for local convexity (C.82)", None, trial.population.samples / needed)]
 
 
 def fixed_mixture(trial) -> list[Condition]:
@@ -56,7 +64,7 @@ def predict(trial) -> tuple[list[Condition], list[Prediction]]:
     """The practitioner's answer for a mixture: does more of the smallest group help the average, that group, the
     speed; by how much; how many samples."""
     s, n = setting_of(trial), trial.population.samples
-    found = population.fisher_information(s.mixture, s.teacher)
+    found = population.fisher_information(s.mixture, s.teacher, kind=s.kind)
     weights = np.asarray(s.mixture.weights)
     minority = int(np.argmin(weights))
     counts = n * weights
@@ -67,7 +75,7 @@ def predict(trial) -> tuple[list[Condition], list[Prediction]]:
     shifted = bounds.varied(s.mixture, minority, "fraction-smallest", min(1.1 * weights[minority], 0.99))
     moved = population.outlook(found, weights, n * shifted.weights)
     closed = bounds.table_quantities(s, minority)
-    closed_moved = bounds.table_quantities(Setting(shifted, s.teacher), minority)
+    closed_moved = bounds.table_quantities(replace(s, mixture=shifted), minority)
     entropy = float(weights @ found.entropies)
     predictions = [
         Prediction("minority group", f"group {minority + 1} with fraction {weights[minority]:.3g}"),

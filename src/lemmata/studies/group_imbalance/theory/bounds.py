@@ -6,15 +6,17 @@ regenerated.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from math import log, sqrt
 from typing import Literal, get_args
 
 import numpy as np
 
+from lemmata.errors import require
 from lemmata.studies.group_imbalance.data import Mixture
-from lemmata.studies.group_imbalance.theory.rho_function import rho
+from lemmata.studies.group_imbalance.network import STEEPEST, Kind
+from lemmata.studies.group_imbalance.theory.rho_function import mean_envelope, rho, std_envelope, turning_std
 
 Column = Literal["covariance-small", "covariance-large", "mean", "fraction-smallest", "fraction-largest"]
 Row = Literal["samples", "rate", "error", "average", "group"]
@@ -37,11 +39,12 @@ grows, of n_sc, 1 - v, |W_n - W* P|, f and f_l."""
 
 @dataclass(frozen=True)
 class Setting:
-    """A mixture and a teacher, as the theorems see them. `rho` may be replaced (by `rho_exact`)."""
+    """A mixture and a teacher, as the theorems see them. `rho` may be replaced (by `rho_exact`, by the envelopes)."""
 
     mixture: Mixture
     teacher: np.ndarray
-    rho: Callable[[np.ndarray, float], float] = rho
+    rho: Callable[[np.ndarray, float], float] | None = None
+    kind: Kind = "sigmoid"
 
     @cached_property
     def means(self) -> np.ndarray:
@@ -93,10 +96,10 @@ class Setting:
     @cached_property
     def rhos(self) -> np.ndarray:
         """rho_l of every group."""
-        last = self.singular_values[-1]
+        last, of = self.singular_values[-1], self.rho or partial(rho, kind=self.kind)
         return np.array(
             [
-                self.rho(self.teacher.T @ mean / (last * s), last * s)
+                of(self.teacher.T @ mean / (last * s), last * s)
                 for mean, s in zip(self.mixture.means, self.min_std, strict=True)
             ]
         )
@@ -110,6 +113,15 @@ class Setting:
     def weakening(self) -> float:
         """eta_W tau^K kappa^2, which divides Z."""
         return self.weight_volume_ratio * self.covariance_condition**self.neurons * self.weight_condition**2
+
+
+def enveloped(s: Setting, moving: Literal["means", "covariances"]) -> Setting:
+    """The setting with rho replaced by its monotone bound from below: L_m where only means move (the covariances S are
+    fixed), L_s where only covariances do (the means M are fixed). B, q and all that is made of rho then are those of (C.93)
+    and (C.96)."""
+    if moving == "means":
+        return replace(s, rho=partial(mean_envelope, kind=s.kind))
+    return replace(s, rho=lambda u, std: std_envelope(u * std, std, s.kind))
 
 
 def m_moment(s: Setting, power: int) -> float:
@@ -201,6 +213,20 @@ def rate_parameter(s: Setting) -> float:
     return g_fn(s) / m_moment(s, 2)
 
 
+def rate_parameter_large(s: Setting, group: int) -> float:
+    """q where the means are fixed and one group has |Sigma_i^1/2| >= max(1, zeta_s) (C.96, third case): its summand is
+    lambda_i L_s / (eta_W tau^K kappa^2), without s_i^2; the others keep rho."""
+    own = s.teacher.T @ s.mixture.means[group]
+    least = max(1.0, turning_std(own, s.kind) / float(s.singular_values[-1]))
+    require(
+        bool(s.min_std[group] >= least),
+        f"this case needs a covariance of at least {least**2:.3g} of group {group + 1}.",
+    )
+    low = enveloped(s, "covariances").rhos[group]
+    others = np.delete(s.mixture.weights * s.min_std**2 * s.rhos, group).sum()
+    return float((s.mixture.weights[group] * low + others) / s.weakening / m_moment(s, 2))
+
+
 def contraction_bound(s: Setting) -> float:
     """v = 1 - q / K^2 (4.9)."""
     return 1 - rate_parameter(s) / s.neurons**2
@@ -234,14 +260,23 @@ def weight_error_bound(s: Setting, samples: int, noise: float = 0.0) -> float:
 
 
 def curvature_bounds(s: Setting) -> tuple[float, float]:
-    """4 G / K^2 and M_2 / (4K): Lemma C.4.4 at W*, with its C_4 made explicit. The lower one is violated where the
-    means have two or more coordinates (see `rho_exact`)."""
-    return 4 * g_fn(s) / s.neurons**2, m_moment(s, 2) / (4 * s.neurons)
+    """4 G / K^2 and M_2 / (4K): Lemma C.4.4 at W*, with its C_4 made explicit (for a sigmoid). The lower one is violated where
+    the means have two or more coordinates (see `rho_exact`)."""
+    return 4 * g_fn(s) / s.neurons**2, STEEPEST[s.kind] / s.neurons * m_moment(s, 2)
 
 
 def hessian_lipschitz(s: Setting) -> float:
     """K^3/2 (M_4 M_8)^1/4 (Lemma C.4.3), C_5 = 1."""
     return s.neurons**1.5 * (m_moment(s, 4) * m_moment(s, 8)) ** 0.25
+
+
+def sample_lipschitz(s: Setting, printed: bool = True) -> float:
+    """d^3/2 K^5/2 sqrt(A_2 A_4) with A_p = sum_l lambda_l (|mu_l|_inf + |Sigma_l|)^p (Lemma C.4.2), C_12 = 1.
+
+    The printed |Sigma_l| cannot be meant: E|x|^3 is of order |Sigma_l|^3/2 (Property 7 has |Sigma_l^1/2|)."""
+    reach = np.abs(s.mixture.means).max(1) + (s.max_std**2 if printed else s.max_std)
+    second, fourth = (s.mixture.weights @ reach**p for p in (2, 4))
+    return float(s.dim**1.5 * s.neurons**2.5 * sqrt(second * fourth))
 
 
 def hessian_deviation(s: Setting, samples: int) -> float:

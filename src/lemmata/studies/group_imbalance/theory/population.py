@@ -12,10 +12,10 @@ import numpy as np
 from scipy.stats import qmc
 
 from lemmata.studies.group_imbalance.data import Mixture
-from lemmata.studies.group_imbalance.network import Curvature, local
-from lemmata.studies.group_imbalance.theory.rho_function import REACH
+from lemmata.studies.group_imbalance.network import Curvature, Kind, local, neuron
+from lemmata.studies.group_imbalance.theory.rho_function import REACH, SPEED
 
-MOST_NODES = 4_000_000
+MOST_NODES = 1_000_000
 FINENESS = 0.9
 DRAWS = 2**16
 CHUNK = 100_000
@@ -63,6 +63,7 @@ def group_risk(
     teacher: np.ndarray,
     weights: np.ndarray,
     fineness: float = FINENESS,
+    kind: Kind = "sigmoid",
 ) -> Curvature:
     """Risk, gradient and Hessian of one group's population risk f_l (cross-entropy against the teacher) at W."""
     basis = _basis(np.concatenate([teacher, weights], 1))
@@ -76,9 +77,10 @@ def group_risk(
         np.zeros((neurons, width)),
         np.zeros((neurons, neurons, width, width)),
     )
-    for place, weight in nodes(centre, inner, basis.T @ np.concatenate([teacher, weights], 1), fineness):
-        truth = 1 / (1 + np.exp(-np.clip(place @ (basis.T @ teacher), -700, 700)))
-        here = local(place @ (basis.T @ weights), truth.mean(-1))
+    readers = SPEED[kind] * basis.T @ np.concatenate([teacher, weights], 1)
+    for place, weight in nodes(centre, inner, readers, fineness):
+        truth = neuron(place @ (basis.T @ teacher), kind).up.mean(-1)
+        here = local(place @ (basis.T @ weights), truth, kind)
         ahead = np.concatenate([np.ones((len(place), 1)), place - centre], 1)
         loss += weight @ here.loss
         first += (weight[:, None] * here.slope).T @ ahead
@@ -97,11 +99,15 @@ def _basis(directions: np.ndarray) -> np.ndarray:
 
 
 def population_risk(
-    mixed: Mixture, teacher: np.ndarray, weights: np.ndarray, fineness: float = FINENESS
+    mixed: Mixture,
+    teacher: np.ndarray,
+    weights: np.ndarray,
+    fineness: float = FINENESS,
+    kind: Kind = "sigmoid",
 ) -> Curvature:
     """Risk, gradient and Hessian of the population risk f at W: the groups' in their proportions."""
     parts = [
-        group_risk(m, c, teacher, weights, fineness)
+        group_risk(m, c, teacher, weights, fineness, kind)
         for m, c in zip(mixed.means, mixed.covariances, strict=True)
     ]
     return Curvature(*(np.tensordot(mixed.weights, np.stack(p), 1) for p in zip(*parts, strict=True)))
@@ -123,10 +129,12 @@ class Information(NamedTuple):
         return np.linalg.eigvalsh(self.total)
 
 
-def fisher_information(mixed: Mixture, teacher: np.ndarray, fineness: float = FINENESS) -> Information:
+def fisher_information(
+    mixed: Mixture, teacher: np.ndarray, fineness: float = FINENESS, kind: Kind = "sigmoid"
+) -> Information:
     """I(W*) = E[(1/K^2) phi'_j phi'_l x x^T / (H (1 - H))], of each group and of the mixture."""
     parts = [
-        group_risk(m, c, teacher, teacher, fineness)
+        group_risk(m, c, teacher, teacher, fineness, kind)
         for m, c in zip(mixed.means, mixed.covariances, strict=True)
     ]
     groups = np.stack([part.hessian for part in parts])

@@ -2,7 +2,7 @@
 initialisation and then descent (`tensor`), and what takes no training (`exact`)."""
 
 from lemmata.studies.group_imbalance.trials.descents import Descents
-from lemmata.studies.group_imbalance.trials.exact import Deviations, Exact, Lemma
+from lemmata.studies.group_imbalance.trials.exact import Ball, Deviations, Exact, Lemma
 from lemmata.studies.group_imbalance.trials.starts import Starts
 from lemmata.studies.group_imbalance.trials.tensor import (
     Initialised,
@@ -12,6 +12,7 @@ from lemmata.studies.group_imbalance.trials.tensor import (
 )
 
 __all__ = [
+    "Ball",
     "Descents",
     "Deviations",
     "Exact",

@@ -11,6 +11,8 @@ from lemmata.descent import Descent, Draw, Learner, Learning
 from lemmata.errors import require
 from lemmata.studies.group_imbalance.data import Population, World, fresh_inputs
 from lemmata.studies.group_imbalance.network import (
+    STEEPEST,
+    Kind,
     aligned,
     critical_point,
     curvature,
@@ -43,7 +45,7 @@ class Descents(Learner):
     """Gradient descent W <- W - eta0 (grad f_n(W) + mean of the nu_i), full batch, noise nu_i uniform on +-`noise`.
 
     `step_rule`: `curvature` is 1 / lambda_max of the Hessian at the start; `explicit` 4K / lambda_max of the inputs'
-    second moments; `theory` 1 / M_2; each times `descent.learning_rate`. `start`: `local` is W* + E with |E|_F =
+    second moments (of a sigmoid); `theory` 1 / M_2; each times `descent.learning_rate`. `start`: `local` is W* + E with |E|_F =
     `radius` (on the sphere), `far` has entries N(0, `far_std`^2). The run ends when it is within `arrive` of W_n, or
     at the last step."""
 
@@ -103,7 +105,7 @@ class Descents(Learner):
         near = world.teacher + around(start_key, world.teacher.shape, self.radius)
         far = self.far_std * jax.random.normal(start_key, world.teacher.shape)
         start = near if self.start_at == "local" else far
-        found = critical_point(near[None], data.inputs, data.labels, 1e-12)
+        found = critical_point(near[None], data.inputs, data.labels, 1e-12, self.population.activation)
         spectrum = jnp.linalg.eigvalsh(found.here.hessian[0])
         flat = jnp.linalg.norm(found.here.gradient[0]) <= 1e-9
         sight = Sight(
@@ -111,7 +113,7 @@ class Descents(Learner):
             found.weights[0],
             flat & (spectrum[0] > 1e-8 * spectrum[-1]),
             spectrum,
-            jnp.linalg.eigvalsh(fisher(world.teacher, data.inputs)),
+            jnp.linalg.eigvalsh(fisher(world.teacher, data.inputs, self.population.activation)),
             self._step(start, data.inputs, data.labels, world),
             self._noise(noise_key),
             fresh_inputs(test_key, world, self.test_points),
@@ -119,11 +121,11 @@ class Descents(Learner):
         return Draw(start, (data.inputs, data.labels), sight)
 
     def objective(self, params: Array, batch: tuple[Array, Array], world: Sight, key: Key) -> Array:
-        return jnp.mean(loss_of(params, *batch))
+        return jnp.mean(loss_of(params, *batch, self.population.activation))
 
     def slope(self, params: Array, batch: tuple[Array, Array], world: Sight, key: Key) -> tuple[Array, Array]:
         """The risk, and its gradient in units of the step size."""
-        loss, gradient = value_and_gradient(params, *batch)
+        loss, gradient = value_and_gradient(params, *batch, self.population.activation)
         if self.noisy == "per-step":
             gradient = gradient + self._noise(key)
         elif self.noisy == "fixed":
@@ -134,8 +136,8 @@ class Descents(Learner):
         return (self._distance(state) <= self.arrive) | Learner.finished(self, state)
 
     def watch(self, state: Learning) -> dict[str, Array]:
-        sight, teacher = state.world, state.world.world.teacher
-        excess = jnp.mean(jax.vmap(lambda x: excess_of(state.params, teacher, x))(sight.fresh), -1)
+        sight = state.world
+        excess = self._excess(state.params, sight)
         return {"distance": self._distance(state), "loss": state.fit.loss, "group_excess": excess}
 
     def track(self, state: Learning) -> Tracks:
@@ -144,21 +146,19 @@ class Descents(Learner):
 
     def record(self, state: Learning) -> dict[str, Array]:
         sight, teacher = state.world, state.world.world.teacher
-        _, scaled = value_and_gradient(state.params, *state.data)
+        kind = self.population.activation
+        _, scaled = value_and_gradient(state.params, *state.data, kind=kind)
         samples, rate = self.population.samples, sight.step * self.descent.learning_rate
         size, decay = sight.spectrum.shape[0], 1 - rate * sight.spectrum
         ahead = jnp.linalg.norm(state.params - rate * scaled - sight.critical)
         limit = aligned(sight.critical[None], teacher)[0]
         last = aligned(state.params[None], teacher)[0]
 
-        def excess(weights: Array) -> Array:
-            return jnp.mean(jax.vmap(lambda x: excess_of(weights, teacher, x))(sight.fresh), -1)
-
         return {
             "distance": self._distance(state),
             "critical_found": sight.found,
             "final_loss": state.fit.loss,
-            "critical_loss": jnp.mean(loss_of(sight.critical, *state.data)),
+            "critical_loss": jnp.mean(loss_of(sight.critical, *state.data, kind=kind)),
             "contraction": ahead / self._distance(state),
             "contraction_exact": 1 - rate * sight.spectrum[0],
             "curvature_low": sight.spectrum[0],
@@ -172,14 +172,19 @@ class Descents(Learner):
             "error": jnp.linalg.norm(limit - teacher),
             "last_error": jnp.linalg.norm(last - teacher),
             "teacher_norm": jnp.linalg.norm(teacher),
-            "group_excess": excess(sight.critical),
-            "last_group_excess": excess(state.params),
-            "group_entropy": jnp.mean(jax.vmap(lambda x: entropy_of(teacher, x))(sight.fresh), -1),
+            "group_excess": self._excess(sight.critical, sight),
+            "last_group_excess": self._excess(state.params, sight),
+            "group_entropy": jnp.mean(jax.vmap(lambda x: entropy_of(teacher, x, kind))(sight.fresh), -1),
         }
+
+    def _excess(self, weights: Array, sight: Sight) -> Float[Array, " groups"]:
+        """The excess risk of every group at W."""
+        teacher, kind = sight.world.teacher, self.population.activation
+        return jnp.mean(jax.vmap(lambda x: excess_of(weights, teacher, x, kind))(sight.fresh), -1)
 
     def _group_sharp(self, sight: Sight) -> Float[Array, " groups"]:
         """tr(I_l I^-1) / 2 of every group, both from the fresh inputs."""
-        each = jax.lax.map(lambda x: fisher(sight.world.teacher, x), sight.fresh)
+        each = jax.lax.map(lambda x: fisher(sight.world.teacher, x, self.population.activation), sight.fresh)
         inverse = jnp.linalg.inv(jnp.tensordot(sight.world.mixture.weights, each, 1))
         return jnp.sum(each * inverse, (1, 2)) / 2
 
@@ -196,19 +201,20 @@ class Descents(Learner):
 
     def _step(self, start: Array, inputs: Array, labels: Array, world: World) -> Float[Array, ""]:
         if self.step_rule == "curvature":
-            here = curvature(start[None], inputs, labels)
+            here = curvature(start[None], inputs, labels, self.population.activation)
             return 1 / jnp.linalg.eigvalsh(here.hessian[0])[-1]
         if self.step_rule == "explicit":
             moments = inputs.T @ inputs / inputs.shape[0]
-            return 4 * self.population.neurons / jnp.linalg.eigvalsh(moments)[-1]
+            most = STEEPEST[self.population.activation] / self.population.neurons
+            return 1 / (most * jnp.linalg.eigvalsh(moments)[-1])
         size = jnp.linalg.norm(world.mixture.means, axis=1)
         spread = jnp.sqrt(jnp.linalg.eigvalsh(world.mixture.covariances)[:, -1])
         return 1 / (world.mixture.weights @ (size + spread) ** 2)
 
 
-def fisher(teacher: Array, inputs: Array) -> Float[Array, "size size"]:
+def fisher(teacher: Array, inputs: Array, kind: Kind = "sigmoid") -> Float[Array, "size size"]:
     """The Fisher information at W* over given inputs: the Hessian for soft labels."""
-    return curvature(teacher[None], inputs, predict_proba(teacher, inputs)).hessian[0]
+    return curvature(teacher[None], inputs, predict_proba(teacher, inputs, kind), kind).hessian[0]
 
 
 def around(key: Key, shape: tuple[int, ...], radius: float | Array) -> Array:

@@ -13,7 +13,7 @@ from lemmata.studies.group_imbalance.network import (
     Newton,
     aligned,
     arrived,
-    local,
+    gradients,
     newton_begin,
     newton_step,
 )
@@ -70,16 +70,16 @@ class Starts(Descending):
         data = self.population.draw(data_key, world)
         keys = jax.random.split(start_key, self.starts)
         begun = world.teacher + jax.vmap(lambda k: around(k, world.teacher.shape, self.radius))(keys)
-        search = newton_begin(begun, data.inputs, data.labels)
+        search = newton_begin(begun, data.inputs, data.labels, self.population.activation)
         return State(search, data, world, 1 / jnp.linalg.eigvalsh(search.here.hessian[0])[-1])
 
     def step(self, state: State) -> State:
-        inputs, labels = state.data.inputs, state.data.labels
+        inputs, labels, kind = state.data.inputs, state.data.labels, self.population.activation
         if self.solver == "newton":
-            return state._replace(search=newton_step(state.search, inputs, labels, self.tolerance))
+            return state._replace(search=newton_step(state.search, inputs, labels, self.tolerance, kind))
         search = state.search
         weights = search.weights - state.step_size * search.here.gradient
-        loss, gradient = gradients(weights, inputs, labels)
+        loss, gradient = gradients(weights, inputs, labels, kind)
         here = search.here._replace(loss=loss, gradient=gradient)
         return state._replace(search=search._replace(weights=weights, here=here, steps=search.steps + 1))
 
@@ -102,14 +102,3 @@ class Starts(Descending):
             "arrived": jnp.mean(arrived(state.search, self.tolerance)),
             "largest_gradient": jnp.max(jnp.sqrt(jnp.sum(state.search.here.gradient**2, (1, 2)))),
         }
-
-
-def gradients(
-    weights: Float[Array, "starts dim neurons"], inputs: Array, labels: Array
-) -> tuple[Array, Array]:
-    """The risk and its gradient at several weights: two products of matrices for all of them."""
-    starts, dim, neurons = weights.shape
-    flat = weights.transpose(1, 0, 2).reshape(dim, starts * neurons)
-    here = local((inputs @ flat).reshape(-1, starts, neurons), labels[:, None])
-    gradient = inputs.T @ here.slope.reshape(-1, starts * neurons) / inputs.shape[0]
-    return jnp.mean(here.loss, 0), gradient.reshape(dim, starts, neurons).transpose(1, 0, 2)

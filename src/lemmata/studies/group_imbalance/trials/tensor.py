@@ -15,8 +15,8 @@ from lemmata.descent import Draw
 from lemmata.errors import BadInput, require
 from lemmata.loop import train
 from lemmata.studies.group_imbalance.data import Mixture, Samples, Scores, World, is_symmetric, scores
-from lemmata.studies.group_imbalance.network import align_columns
-from lemmata.studies.group_imbalance.theory.rho_function import Number, bend, line, slope
+from lemmata.studies.group_imbalance.network import Kind, align_columns
+from lemmata.studies.group_imbalance.theory.rho_function import SPEED, bend, line, slope, third
 from lemmata.studies.group_imbalance.trials.descents import Descents
 from lemmata.trial import Computed, Key, fixed
 
@@ -67,18 +67,13 @@ def projected_third_moment(parts: Scores, labels: np.ndarray, subspace: np.ndarr
 # Moments of the population ----------------------------------------------------------------------------------------------
 
 
-def third(t: Number) -> Number:
-    """phi'''(t) = phi' (1 - 6 phi')."""
-    return slope(t) * (1 - 6 * slope(t))
-
-
-def along_line(mixed: Mixture, direction: np.ndarray, function) -> float:
-    """E[f(w . x)] under the mixture: one dimension, by quadrature."""
+def along_line(mixed: Mixture, direction: np.ndarray, function, kind: Kind = "sigmoid") -> float:
+    """E[f(w . x)] under the mixture, f a derivative of phi: one dimension, by quadrature."""
     total = 0.0
     for weight, mean, covariance in zip(*mixed, strict=True):
         spread = float(np.sqrt(direction @ covariance @ direction))
-        place, measure = line(float(direction @ mean) / spread, spread)
-        total += float(weight * (measure @ function(spread * place)))
+        place, measure = line(float(direction @ mean) / spread, SPEED[kind] * spread)
+        total += float(weight * (measure @ function(spread * place, kind)))
     return total
 
 
@@ -91,19 +86,19 @@ class Moments(NamedTuple):
     third: np.ndarray
 
 
-def population_moments(world: World) -> Moments:
+def population_moments(world: World, kind: Kind = "sigmoid") -> Moments:
     neurons = world.teacher.shape[1]
 
     def each(function) -> np.ndarray:
-        return np.array([along_line(world.mixture, w, function) for w in world.teacher.T]) / neurons
+        return np.array([along_line(world.mixture, w, function, kind) for w in world.teacher.T]) / neurons
 
     return Moments(each(slope), each(bend), each(third))
 
 
-def check_identifiable(world: World, along: np.ndarray | None = None) -> None:
+def check_identifiable(world: World, along: np.ndarray | None = None, kind: Kind = "sigmoid") -> None:
     """Refuse an instance whose moments do not span the teacher: the matrix of line 2 of Subroutine 1 must have rank
     K, that is, every E[phi''(w_i . x)] (in the symmetric case every E[phi'''(w_i . x)] a . w_i) must differ from 0."""
-    found = population_moments(world)
+    found = population_moments(world, kind)
     symmetric = is_symmetric(world.mixture)
     used = found.third * (1.0 if along is None else world.teacher.T @ along) if symmetric else found.second
     weak = int(np.argmin(np.abs(used)))
@@ -135,6 +130,7 @@ def tensor_initialisation(
     magnitude: str = "inverted",
     along: np.ndarray | None = None,
     seed: int = 0,
+    kind: Kind = "sigmoid",
 ) -> Initial:
     """Subroutine 1: subspace from the first third of the samples, directions from the second, magnitudes from the last.
 
@@ -165,7 +161,7 @@ def tensor_initialisation(
     else:
         sizes = np.array(
             [
-                inverted_magnitude(mixed, subspace @ v, c, s, neurons)
+                inverted_magnitude(mixed, subspace @ v, c, s, neurons, kind)
                 for v, c, s in zip(directions.T, coefficients, strengths, strict=True)
             ]
         )
@@ -178,34 +174,62 @@ def leading_subspace(matrix: np.ndarray, neurons: int) -> np.ndarray:
     return vectors[:, np.argsort(-np.abs(values))[:neurons]]
 
 
-def decompose(tensor: np.ndarray, rng: np.random.Generator, pairs: int = 50, sweeps: int = 20):
-    """Unit vectors v_i and strengths with tensor = sum_i strength_i v_i (x) v_i (x) v_i.
-
-    In place of the simultaneous diagonalisation of Kuleshov, Chaganty and Liang: eigenvectors of M_a M_b^-1 for random
-    contractions M_a, M_b (Jennrich), the pair with the smallest residual, then alternating least squares.
-    """
+def decompose(tensor: np.ndarray, rng: np.random.Generator):
+    """Unit vectors v_i and strengths with tensor = sum_i strength_i v_i (x) v_i (x) v_i, by the method of Kuleshov,
+    Chaganty and Liang (2015): the contractions of the tensor with 10 K random vectors are diagonalised together, then its
+    contractions with the factors found so (their plug-in step)."""
     neurons = len(tensor)
     if neurons == 1:
         return np.ones((1, 1)), tensor.reshape(1)
-    best, least = np.eye(neurons), np.inf
-    for _ in range(pairs):
-        one, other = rng.normal(size=(2, neurons))
-        vectors = np.real(np.linalg.eig((tensor @ one) @ np.linalg.pinv(tensor @ other))[1])
-        norms = np.linalg.norm(vectors, axis=0)
-        if np.min(norms) > 1e-8:
-            residual = _residual(tensor, vectors / norms)
-            if residual < least:
-                best, least = vectors / norms, residual
-    for _ in range(sweeps):
-        flat = tensor.reshape(neurons, -1)
-        products = np.einsum("ji,ki->jki", best, best).reshape(-1, neurons)
-        moved = flat @ np.linalg.pinv(products.T)
-        moved = moved / np.maximum(np.linalg.norm(moved, axis=0), 1e-300)
-        residual = _residual(tensor, moved)
-        if residual >= least:
+    factors = jointly_diagonal(_contracted(tensor, rng.normal(size=(neurons, 10 * neurons))), None)
+    factors = jointly_diagonal(_contracted(tensor, factors), factors)
+    return factors, _strengths(tensor, factors)
+
+
+def _contracted(tensor: np.ndarray, along: np.ndarray) -> np.ndarray:
+    """T(I, I, w) for each unit vector w among the directions of the columns."""
+    return np.moveaxis(tensor @ (along / np.linalg.norm(along, axis=0)), -1, 0)
+
+
+def jointly_diagonal(matrices: np.ndarray, start: np.ndarray | None, most: int = 200) -> np.ndarray:
+    """Unit vectors v_i such that every symmetric matrix is nearly sum_i c_i v_i v_i^T: joint diagonalisation by a matrix
+    that need not be orthogonal.
+
+    Newton-like steps (Ziehe, Laskov, Nolte, Mueller 2004): with C = B M B^T for all M and D their diagonals, B <- (1 + V) B
+    where V solves the linearised problem, two entries at a time. `start` has the v_i to begin with; without it, the
+    eigenvectors of one matrix in the metric of another (both mixed from all of them).
+    """
+    size = matrices.shape[1]
+    inverse = np.linalg.inv(_eigenvectors(matrices) if start is None else start)
+    for _ in range(most):
+        seen = inverse @ matrices @ inverse.T
+        diagonals = np.diagonal(seen, axis1=1, axis2=2)
+        z = diagonals.T @ diagonals
+        y = np.einsum("li,lij->ji", diagonals, seen)  # y_ij = sum_l D_j C_ij
+        own = np.diag(z)
+        gap = np.outer(own, own) - z**2
+        np.fill_diagonal(gap, 1.0)
+        move = (z * y.T - own[:, None] * y) / np.maximum(gap, 1e-14 * np.outer(own, own))
+        np.fill_diagonal(move, 0.0)
+        length = np.linalg.norm(move)
+        inverse = (np.eye(size) + move * min(1.0, 0.5 / max(length, 1e-300))) @ inverse
+        inverse /= np.linalg.norm(inverse, axis=1, keepdims=True)
+        if length < 1e-13:
             break
-        best, least = moved, residual
-    return best, _strengths(tensor, best)
+    factors = np.linalg.inv(inverse)
+    return factors / np.linalg.norm(factors, axis=0)
+
+
+def _eigenvectors(matrices: np.ndarray) -> np.ndarray:
+    """A start: eigenvectors of A B^-1 (Jennrich), A and B being the two leading mixtures of the matrices; the identity where
+    these are not real or not independent."""
+    size = matrices.shape[1]
+    leading = np.linalg.svd(matrices.reshape(len(matrices), -1), full_matrices=False)[2][:2].reshape(
+        2, size, size
+    )
+    values, vectors = np.linalg.eig(leading[1] @ np.linalg.pinv(leading[0]))
+    real = np.abs(np.imag(values)).max() < 1e-9 * max(np.abs(values).max(), 1e-300)
+    return np.real(vectors) if real and np.linalg.cond(vectors) < 1e6 else np.eye(size)
 
 
 def _strengths(tensor: np.ndarray, vectors: np.ndarray) -> np.ndarray:
@@ -213,27 +237,31 @@ def _strengths(tensor: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     return np.linalg.lstsq(cubes, tensor.ravel(), rcond=None)[0]
 
 
-def _residual(tensor: np.ndarray, vectors: np.ndarray) -> float:
-    strengths = _strengths(tensor, vectors)
-    return float(np.linalg.norm(tensor - np.einsum("i,ai,bi,ci->abc", strengths, vectors, vectors, vectors)))
-
-
 def inverted_magnitude(
-    mixed: Mixture, direction: np.ndarray, coefficient: float, strength: float, neurons: int
+    mixed: Mixture,
+    direction: np.ndarray,
+    coefficient: float,
+    strength: float,
+    neurons: int,
+    kind: Kind = "sigmoid",
 ) -> float:
     """z with (z/K) E[phi'(z v . x)] = coefficient; of several, the one that fits the third-order coefficient
     (1/K) E[phi'''] z^3 best; where there is none, the nearest."""
     grid = np.geomspace(1e-3, 30, 60)
 
     def miss(z: float) -> float:
-        return z / neurons * along_line(mixed, z * direction, slope) - coefficient
+        return z / neurons * along_line(mixed, z * direction, slope, kind) - coefficient
 
     values = np.array([miss(z) for z in grid])
     crossed = np.flatnonzero(np.sign(values[1:]) != np.sign(values[:-1]))
     if not len(crossed):
         return float(grid[np.argmin(np.abs(values))])
     roots = [float(brentq(miss, grid[i], grid[i + 1])) for i in crossed]  # type: ignore[arg-type]
-    return min(roots, key=lambda z: abs(z**3 / neurons * along_line(mixed, z * direction, third) - strength))
+
+    def unfit(z: float) -> float:
+        return abs(z**3 / neurons * along_line(mixed, z * direction, third, kind) - strength)
+
+    return min(roots, key=unfit)
 
 
 def fitted_mixture(inputs: np.ndarray, groups: int) -> Mixture:
@@ -280,8 +308,11 @@ class Initialised(Computed):
         spanned = np.linalg.qr(world.teacher)[0]
         subspace_error = np.nan
         if self.begin == "tensor":
-            check_identifiable(world)
-            made = tensor_initialisation(world.mixture, data, self.population.neurons, self.magnitude)
+            kind = self.population.activation
+            check_identifiable(world, kind=kind)
+            made = tensor_initialisation(
+                world.mixture, data, self.population.neurons, self.magnitude, kind=kind
+            )
             start = align_columns(made.weights, world.teacher)
             apart = made.subspace @ made.subspace.T - spanned @ spanned.T
             subspace_error = float(np.linalg.norm(apart, 2))
