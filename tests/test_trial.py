@@ -70,7 +70,8 @@ class Ranged(Computed):
 
     name: ClassVar = "toys/ranged"
 
-    count: int = fixed(default=3)
+    test_samples: int = fixed(default=3)
+    degree: int = fixed(default=3)
     left_out: int = fixed(default=0)
     rate: float = 0.5
     offset: float = 0.0
@@ -82,8 +83,9 @@ class Ranged(Computed):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"count": 0}, "'count' must lie between 1 and"),
-        ({"count": 10**400}, "lie between"),
+        ({"test_samples": 0}, "'test_samples' must lie between 1 and"),
+        ({"degree": -1}, "'degree' must lie between 0 and"),
+        ({"degree": 10**400}, "lie between"),
         ({"left_out": -1}, "'left_out' must lie between 0 and"),
         ({"rate": -0.5}, "'rate' must not be negative"),
         ({"rate": math.inf}, "'rate' must be a finite number"),
@@ -94,7 +96,7 @@ def test_every_number_has_a_range_whatever_its_study_asks_for(changes, says):
     with pytest.raises(BadInput, match=says) as error:
         Ranged(**changes)
     assert "\n" not in str(error.value)
-    assert Ranged(left_out=0, offset=-1.0, rate=0.0).offset == -1.0
+    assert Ranged(degree=0, left_out=0, offset=-1.0, rate=0.0).offset == -1.0
 
 
 @pytest.mark.parametrize("values", [(), (1.0, float("nan")), (1.0, 1.0)])

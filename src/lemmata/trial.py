@@ -33,6 +33,12 @@ fixed = functools.partial(eqx.field, static=True)
 """A field that is part of the structure of a trial: it fixes shapes or makes a choice."""
 
 
+SIZES = (
+    *("batch", "channels", "dim", "dimension", "draws", "heads", "logs", "neurons", "patches", "patterns"),
+    *("points", "prompts", "samples", "starts", "steps", "tokens", "width"),
+)
+"""Last words of the names of whole numbers of which there must be at least one."""
+
 LARGEST = 10**300
 """No whole number of a trial is larger."""
 
@@ -156,12 +162,13 @@ def fields(trial: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def require_ranges(owner: Any) -> None:
-    """Every number has a range, whatever else its study asks of it. All are finite. Whole numbers are sizes and counts: at
-    least 1, or 0 where that is their default. Other numbers are not negative where their default is positive: rates, scales,
-    fractions; where it is 0 or negative they may have either sign."""
+    """Every number has a range, whatever else its study asks of it. All are finite. Whole numbers are counts, not negative, and
+    at least 1 where their name is one of `SIZES`. Other numbers are not negative where their default is positive: rates,
+    scales, fractions; where it is 0 or negative they may have either sign."""
     for path, value, usual in _numbers(owner):
         if isinstance(value, int):
-            least = min(usual, 1) if isinstance(usual, int) else 1
+            sized = path.rpartition(".")[2].rpartition("_")[2] in SIZES
+            least = min(usual, int(sized)) if isinstance(usual, int) else int(sized)
             require(
                 least <= value <= LARGEST,
                 f"'{path}' must lie between {least} and {LARGEST:.0e}, not {value}.",

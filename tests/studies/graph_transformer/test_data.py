@@ -4,11 +4,12 @@ import jax
 import numpy as np
 import pytest
 
-from lemmata.bench.graphs import degrees
+from lemmata.bench.graphs import adjacency, block_graph, degrees
 from lemmata.errors import BadInput
 from lemmata.studies.graph_transformer.data import surveys
 from lemmata.studies.graph_transformer.data.generate import Wanted, drawn, regular
 from lemmata.studies.graph_transformer.data.model import VoteGraph
+from lemmata.studies.graph_transformer.data.positions import graph_label, positions
 from lemmata.studies.graph_transformer.data.sampling import Lists, lists, masks, sampled, sampled_confusion
 from lemmata.studies.graph_transformer.data.votes import (
     Votes,
@@ -22,7 +23,7 @@ from lemmata.studies.graph_transformer.data.votes import (
     winning_margin,
 )
 
-DOCUMENT = VoteGraph()
+DOCUMENT = VoteGraph(inner_degree=60)
 GRAPH = DOCUMENT.graph(0)
 
 
@@ -58,7 +59,7 @@ def test_the_documents_graph_is_what_it_says():
 
 def test_without_inner_edges_discriminative_nodes_do_not_vote_for_themselves():
     """The document's graph as printed: D nodes have no neighbour of their own pattern up to gamma_d = 1/2."""
-    graph = VoteGraph(inner_degree=0).graph(0)
+    graph = VoteGraph().graph(0)
     assert (winning_margin(graph)[graph.discriminative, 1] == 0).all()
     assert inconsistent_share(graph) == pytest.approx(0.4)
 
@@ -86,7 +87,7 @@ def test_drawn_distances_have_the_core_asked_for(core):
 
 
 def test_flipped_labels_are_the_inconsistent_ones():
-    assert inconsistent_share(VoteGraph(flipped=0.1).graph(0)) == pytest.approx(0.1)
+    assert inconsistent_share(VoteGraph(flipped=0.1, inner_degree=60).graph(0)) == pytest.approx(0.1)
 
 
 def test_identity_b_199_is_exact():
@@ -144,7 +145,7 @@ def test_sets_are_without_repetition_from_the_list_and_all_members_alike():
 
 
 def test_an_oracle_lowers_the_confusion_of_sampled_sets():
-    graph = VoteGraph(confusion=0.3).graph(0)
+    graph = VoteGraph(confusion=0.3, inner_degree=60).graph(0)
     found = {}
     for sampler in ("near", "core", "relevant"):
         members, count = lists(masks(graph, sampler))
@@ -192,3 +193,33 @@ def test_a_wanted_graph_is_drawn_again_by_the_same_seed():
     wanted = Wanted("blocks", 80, 4, 0.4, 0.2, 10, 0, 5)
     first, again = (drawn(np.random.default_rng(3), wanted)[0] for _ in range(2))
     np.testing.assert_array_equal(first.distance, again.distance)
+
+
+# Positions -------------------------------------------------------------------------------------------------------------
+
+
+def test_absolute_positions_find_the_structure_they_are_for():
+    """Two clusters joined by one edge: the Laplacian tells them apart, so that nodes of one attend to each other."""
+    graph = block_graph(
+        np.random.default_rng(0), np.repeat([0, 1], 15), np.array([[0.8, 0.005], [0.005, 0.8]])
+    )
+    place = positions(graph, "laplacian", 1)
+    assert len(set(place[:15, 0])) == len(set(place[15:, 0])) == 1
+    assert place[0, 0] * place[20, 0] == pytest.approx(-1)
+    for kind in ("degree", "random-walk", "centroid"):
+        np.testing.assert_allclose(np.linalg.norm(positions(graph, kind), axis=1), 1.0)
+
+
+def test_walks_on_a_ring_of_three_come_back_after_three_steps_and_on_a_ring_of_four_do_not():
+    three = positions(adjacency(np.array([[0, 1], [1, 2], [2, 0]]), 3), "random-walk", 2)
+    four = positions(adjacency(np.array([[0, 1], [1, 2], [2, 3], [3, 0]]), 4), "random-walk", 2)
+    assert (three[:, 1] > 0).all()
+    assert (four[:, 1] == 0).all()
+
+
+def test_a_graphs_label_is_not_decided_by_the_counts_of_all_patterns():
+    pattern = np.array([2, 0, 1, 1, 1])
+    distance = np.array([[0, 1, 2, 2, 2]] * 5)
+    graph = Votes(distance, pattern, np.ones(5, int))
+    assert graph_label(graph, np.array([0]), 1) == 1
+    assert graph_label(graph, np.array([0]), 2) == -1

@@ -88,7 +88,7 @@ def test_the_predicted_attention_is_a_lower_bound():
 
 def test_the_mean_vote_over_labels_concentrates():
     """E[1 - p'] = (1 - gamma_d) eps_S exactly, and the mean over |L| nodes spreads as |L|^-1/2."""
-    graph = VoteGraph().graph(0)
+    graph = VoteGraph(inner_degree=60).graph(0)
     good, bad = (counted(graph, which)[:, 1] for which in (graph.relevant, graph.confusing))
     vote = np.where(graph.discriminative, 1.0, good / np.maximum(good + bad, 1))
     assert 1 - vote.mean() == pytest.approx(theory.vote_bias(0.4, 0.05))

@@ -13,8 +13,10 @@ from lemmata.studies.graph_transformer.network import (
     Parameters,
     Seen,
     attention,
+    graph_output,
     hinge,
     outputs,
+    pair_hinge,
     slope,
 )
 from lemmata.trial import put, put_all
@@ -147,3 +149,29 @@ def test_batches_hold_labelled_nodes_only_and_an_epoch_holds_all(little):
 def test_trials_that_cannot_be_are_refused_in_a_sentence(little, changes, sentence):
     with pytest.raises(BadInput, match=sentence):
         put_all(little, changes)
+
+
+# Extensions ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_graphs_output_is_the_mean_of_its_nodes_and_does_not_depend_on_their_order():
+    with double():
+        weights, signs, _, _, _ = batch()
+        rng = np.random.default_rng(1)
+        features = jnp.asarray(rng.normal(size=(8, 6)))
+        distance = rng.integers(1, 4, (8, 8))
+        distance = jnp.asarray(np.triu(distance, 1) + np.triu(distance, 1).T)
+        mean = graph_output(weights, signs, features, distance)
+        assert float(graph_output(weights, signs, features, distance, "sum")) == pytest.approx(
+            8 * float(mean)
+        )
+        order = rng.permutation(8)
+        again = graph_output(weights, signs, features[order], distance[order][:, order])
+        assert float(again) == pytest.approx(float(mean))
+        one = Seen(features[None], distance[:1], jnp.ones((1, 8)))
+        assert float(outputs(weights, signs, features[:1], one)[0]) != pytest.approx(float(mean))
+
+
+def test_four_classes_as_pairs_of_signs():
+    label = jnp.array([[1.0, 1.0], [1.0, -1.0]])
+    np.testing.assert_allclose(pair_hinge(jnp.array([[0.5, 0.2], [0.5, 0.2]]), label), [0.3, 0.7], atol=1e-6)

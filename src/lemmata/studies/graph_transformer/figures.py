@@ -6,6 +6,7 @@ from typing import Any
 import xarray as xr
 
 from lemmata.studies.graph_transformer import pictures
+from lemmata.studies.graph_transformer.data.model import VoteGraph
 from lemmata.studies.graph_transformer.trials import GROUPS, GraphTraining, Surveying
 from lemmata.study import Figure, Scale, by_scale
 from lemmata.sweep import Axis, Sweep, axis
@@ -24,7 +25,7 @@ GRAPH = ("data.generator", "data.degree", "data.inner_degree", "data.confusion",
 def template() -> GraphTraining:
     """Section 3.5.1: 1000 nodes, ten patterns in 20 dimensions, core degree 120, gamma_d = 0.4, eps_S = 0.05, 400 neurons,
     60 sampled nodes at distances 1 and 2; 60 neighbours of the own pattern for each discriminative node."""
-    return GraphTraining()
+    return GraphTraining(data=VoteGraph(inner_degree=60))
 
 
 def small(trial: GraphTraining) -> GraphTraining:

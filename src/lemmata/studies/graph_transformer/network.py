@@ -128,6 +128,30 @@ def slope(
     )
 
 
+# Extensions (appendix B.5) ---------------------------------------------------------------------------------------------
+
+
+def graph_output(
+    weights: Parameters,
+    signs: Float[Array, " neuron"],
+    features: Float[Array, "node dim"],
+    distance: Int[Array, "node node"],
+    read: Literal["sum", "mean"] = "mean",
+) -> Float[Array, ""]:
+    """A whole graph's output: the sum or mean over its nodes of F(x_n), each looking at all of them (B.5.4)."""
+    shape = (*distance.shape, features.shape[1])
+    seen = Seen(jnp.broadcast_to(features, shape), distance, jnp.ones(distance.shape, features.dtype))
+    each = outputs(weights, signs, features, seen)
+    return jnp.sum(each) if read == "sum" else jnp.mean(each)
+
+
+def pair_hinge(
+    outputs: Float[Array, "batch 2"], label: Float[Array, "batch 2"], margin: float | Array = 1.0
+) -> Float[Array, " batch"]:
+    """max(margin - y . F, 0) of four classes as pairs of signs, F the outputs of two networks (B.5.5)."""
+    return jax.nn.relu(margin - jnp.sum(outputs * label, axis=1))
+
+
 class Network(eqx.Module):
     """Widths and initial errors of the network, and what of it is trained.
 

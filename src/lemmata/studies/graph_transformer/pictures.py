@@ -16,11 +16,12 @@ from lemmata.draw.style import Drawn, canvas, panel, picture, shared_key
 from lemmata.results import over_cells, settings
 from lemmata.studies.graph_transformer import theory
 from lemmata.studies.graph_transformer.measures import steps_needed, success
+from lemmata.studies.graph_transformer.trials import GraphTraining
 
 LABELS = "labelled nodes"
 STEPS = "steps to test hinge 0.05"
 SHARE = "share of discriminative nodes $\\gamma_d$"
-SMALLER = "Success: test hinge loss below 0.001."
+SMALLER = "Success: test hinge loss below 0.001. Bars: 95 % intervals."
 
 
 # Success maps ----------------------------------------------------------------------------------------------------------
@@ -34,14 +35,14 @@ def success_over_share(results: xr.Dataset) -> Drawn:
     x = rate["discriminative"] ** -2.0
     _success(figure, panels[0], rate.assign_coords(x=x), x, "$\\gamma_d^{-2}$", "Remark 1: $\\gamma_d^{-2}$")
     _critical(panels[1], rate, "discriminative", lambda g: g**-2.0, "Remark 1: $\\gamma_d^{-2}$")
+    _formula(panels[1], results, "discriminative")
     panel(panels[1], SHARE, "labels for half of the runs", "", "xy", ticks=rate["discriminative"])
-    return figure, f"{SMALLER} {_formula(results, panels[1])}{DOTS}"
+    return figure, SMALLER
 
 
-def _formula(results: xr.Dataset, axes: Axes) -> str:
-    """Draw the shape of (3.9), its constant fitted."""
-    rate = success(results)
-    found = critical(rate, "discriminative", "labelled")
+def _formula(axes: Axes, results: xr.Dataset, over: str) -> None:
+    """The shape of (3.9), its constant fitted."""
+    found = critical(success(results), over, "labelled")
     shape = over_cells(results.isel(labelled=0), lambda t: theory.vote_labels(*_vote(t), 0, t.data.nodes))
     law(
         axes,
@@ -52,10 +53,9 @@ def _formula(results: xr.Dataset, axes: Axes) -> str:
         ":",
         through=found.known,
     )
-    return ""
 
 
-def _vote(trial) -> tuple[float, float, float]:
+def _vote(trial: GraphTraining) -> tuple[float, float, float]:
     return trial.data.discriminative, trial.data.confusion, trial.network.value_error
 
 
@@ -89,19 +89,9 @@ def success_over_confusion(results: xr.Dataset) -> Drawn:
     x = (1 - rate["confusion"]) ** -2.0
     _success(figure, panels[0], rate.assign_coords(x=x), x, "$(1-\\epsilon_S)^{-2}$", "Remark 1")
     _critical(panels[1], rate, "confusion", lambda e: (1 - e) ** -2.0, "Remark 1: $(1-\\epsilon_S)^{-2}$")
-    shape = over_cells(results.isel(labelled=0), lambda t: theory.vote_labels(*_vote(t), 0, t.data.nodes))
-    found = critical(rate, "confusion", "labelled")
-    law(
-        panels[1],
-        found.x,
-        np.asarray(shape.values, float),
-        "(3.9), constant fitted",
-        GREEN,
-        ":",
-        through=found.known,
-    )
+    _formula(panels[1], results, "confusion")
     panel(panels[1], "confusion ratio $\\epsilon_S$", "labels for half of the runs", "", "y")
-    return figure, f"{SMALLER} {DOTS}"
+    return figure, SMALLER
 
 
 @picture
@@ -116,7 +106,7 @@ def success_of_both(results: xr.Dataset) -> Drawn:
         _success(figure, axes, rate.assign_coords(x=x), x, name, name, learner)
         _critical(panels[2], rate, "discriminative", lambda g, p=power: g ** -float(p), name, colour, learner)
     panel(panels[2], SHARE, "labels for half of the runs", "", "xy", ticks=results["discriminative"])
-    return figure, f"{SMALLER} {DOTS}"
+    return figure, SMALLER
 
 
 # Steps -----------------------------------------------------------------------------------------------------------------

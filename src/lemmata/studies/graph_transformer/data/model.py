@@ -69,7 +69,7 @@ class VoteGraph(eqx.Module):
     feature_noise: float = 0.01
     labelled: int = 400
     degree: int = 120
-    inner_degree: int = 60
+    inner_degree: int = 0
     core: int = 1
     nodes: int = fixed(default=1000)
     patterns: int = fixed(default=10)

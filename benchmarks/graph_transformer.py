@@ -1,0 +1,150 @@
+"""One SGD step of the graph transformer, its node sets drawn anew: the lab's step against PyTorch eager and against the
+matrix-multiply peak of one core.
+
+    python -m benchmarks.graph_transformer [--steps 20] [--rounds 5]
+
+One step is: a batch of 64 labelled nodes of a graph of 1000, for each a set of 60 nodes at distances 1 and 2 without
+replacement, the gradient of the hinge loss of 400 neurons, and the update. PyTorch draws its sets by the largest of random
+numbers, which is its usual way. Times are the fastest of several rounds that take turns. PyTorch Geometric has no layer with
+sets drawn for every node and a bias for distances; written with its scatter operations the step is the one timed here.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from benchmarks.timing import fastest, pin
+
+pin(1)
+
+import jax  # noqa: E402
+import numpy as np  # noqa: E402
+
+from lemmata.guard import double  # noqa: E402
+from lemmata.studies.graph_transformer.figures import template  # noqa: E402
+from lemmata.studies.graph_transformer.network import slope  # noqa: E402
+from lemmata.studies.graph_transformer.trials import GraphTraining  # noqa: E402
+from lemmata.trial import random_key, with_precision  # noqa: E402
+
+TRIAL = template()
+BATCH, SET, DIM, NEURONS = 64, 61, 20, 400
+# Neurons forward and backward (three products), values and queries, and four passes over the tokens of a set.
+FLOPS = BATCH * (3 * 2 * DIM * NEURONS + 6 * 2 * DIM * DIM + 4 * 2 * SET * DIM)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("--steps", type=int, default=20)
+    options.add_argument("--rounds", type=int, default=5)
+    chosen = options.parse_args()
+    with double():
+        trial = with_precision(TRIAL)
+        state = jax.jit(lambda one, key: one.start(key))(trial, random_key(TRIAL, 0))
+    contestants = {
+        "peak": matrix_peak(),
+        "lab": lab_steps(trial, state, chosen.steps),
+        "lab, the gradient alone": lab_slopes(trial, state, chosen.steps),
+    } | torch_steps(state, chosen.steps)
+    report(fastest(contestants, chosen.rounds), chosen.steps)
+
+
+def report(times: dict[str, float], steps: int) -> None:
+    peak = 2 * 1500**3 / times.pop("peak") / 1e9
+    print(
+        f"one step: batch {BATCH}, sets of {SET}, {NEURONS} neurons, 1000 nodes; peak of one core {peak:.0f} GFLOP/s"
+    )
+    each = {name: seconds / steps for name, seconds in times.items()}
+    for name, seconds in each.items():
+        rate = FLOPS / seconds / 1e9
+        print(f"{name:32s} {seconds * 1e3:7.3f} ms {rate:6.1f} GFLOP/s {rate / peak:5.0%} of the peak")
+    peers = [seconds for name, seconds in each.items() if name.startswith("PyTorch")]
+    if peers:
+        print(f"against PyTorch's best: {min(peers) / each['lab']:.1f} times faster")
+    else:
+        print("PyTorch is not installed here: no comparison (pip install torch).", file=sys.stderr)
+
+
+def matrix_peak() -> Callable[[], object]:
+    square = np.random.default_rng(0).normal(size=(1500, 1500)).astype(np.float32)
+    return lambda: square @ square
+
+
+def lab_steps(trial: GraphTraining, state, steps: int) -> Callable[[], object]:
+    run = jax.jit(lambda state: jax.lax.fori_loop(0, steps, lambda _, one: trial.step(one), state).fit.params)
+
+    def work() -> object:
+        with double():
+            return jax.block_until_ready(run(state))
+
+    return work
+
+
+def lab_slopes(trial: GraphTraining, state, steps: int) -> Callable[[], object]:
+    """Gradient and update on sets drawn once: what is left when nothing is sampled."""
+    nodes, batch = state.world.nodes, state.data[:BATCH]
+    with double():
+        seen = jax.jit(lambda: trial.seen(batch, state.world, jax.random.key(0)))()
+
+    def step(_, weights):
+        _, moved = slope(weights, state.world.signs, nodes.features[batch], seen, nodes.label[batch])
+        return jax.tree.map(lambda w, g: w - 0.1 * g, weights, moved)
+
+    run = jax.jit(lambda weights: jax.lax.fori_loop(0, steps, step, weights))
+
+    def work() -> object:
+        with double():
+            return jax.block_until_ready(run(state.params))
+
+    return work
+
+
+def torch_steps(state, steps: int) -> dict[str, Callable[[], object]]:
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return {}
+    nodes = state.world.nodes
+    features, signs = (torch.from_numpy(np.array(part)) for part in (nodes.features, state.world.signs))
+    distance = torch.from_numpy(np.array(nodes.distance)).long()
+    near = ((distance == 1) | (distance == 2)).float()
+    label, order = (torch.from_numpy(np.array(part)).long() for part in (nodes.label, state.data))
+    start = [torch.from_numpy(np.array(part)) for part in state.params]
+
+    def work() -> None:
+        weights = [part.clone().requires_grad_() for part in start]
+        for _ in range(steps):
+            query, key, value, hidden, bias = weights
+            batch = order[torch.randperm(TRIAL.data.labelled)[:BATCH]]
+            chosen = (torch.rand(BATCH, TRIAL.data.nodes) * near[batch]).topk(SET - 1).indices
+            members = torch.cat([batch[:, None], chosen], 1)
+            tokens, asking = features[members], features[batch]
+            logits = ((tokens @ key.T) @ (asking @ query.T)[:, :, None])[..., 0] + bias[
+                distance[batch[:, None], members]
+            ]
+            mixed = (torch.softmax(logits, 1)[:, None, :] @ tokens)[:, 0]
+            output = torch.relu(mixed @ value.T @ hidden) @ signs
+            loss = torch.relu(1 - label[batch] * output).mean()
+            slopes = torch.autograd.grad(loss, weights)
+            with torch.no_grad():
+                weights = [(w - 0.1 * g).requires_grad_() for w, g in zip(weights, slopes, strict=True)]
+
+    def on(threads: int) -> Callable[[], object]:
+        def timed() -> None:
+            pin(threads)
+            torch.set_num_threads(threads)
+            work()
+            pin(1)
+
+        return timed
+
+    return {"PyTorch eager, one thread": on(1), "PyTorch eager, two threads": on(2)}
+
+
+if __name__ == "__main__":
+    main()
