@@ -44,13 +44,13 @@ def synthetic(figure: Figure) -> xr.Dataset:
         structure = jax.tree.structure(trial)
         if structure not in known:
             known[structure] = shapes(trial, figure)
-        return known[structure].get(name, ())
+        return known[structure].get(name, (0,) * len(names.get(name, ())))  # nothing, where it records nothing
 
-    names: dict[str, None] = {}
+    names: dict[str, tuple[int, ...]] = {}
     for cell in figure.sweep("smoke").cells:
         shape(cell.trial, "")
     for one in known.values():
-        names |= dict.fromkeys(one)
+        names |= one
     variables = {
         name: lambda trial, rng, name=name: rng.uniform(0.05, 1.0, shape(trial, name)) for name in names
     }
