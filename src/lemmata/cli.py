@@ -567,7 +567,11 @@ def _parser() -> argparse.ArgumentParser:
             "--scale", default=scale, help="smoke (seconds), quick (minutes, the default) or paper"
         )
         sub.add_argument(
-            "--set", action="append", default=[], metavar="PATH=VALUE", help="change a field (@FILE: to what it holds)"
+            "--set",
+            action="append",
+            default=[],
+            metavar="PATH=VALUE",
+            help="change a field (@FILE: to what it holds)",
         )
         sub.add_argument("--seeds", type=int, help="how many seeds")
         sub.add_argument(

@@ -44,7 +44,9 @@ def synthetic(figure: Figure) -> xr.Dataset:
         structure = jax.tree.structure(trial)
         if structure not in known:
             known[structure] = shapes(trial, figure)
-        return known[structure].get(name, (0,) * len(names.get(name, ())))  # nothing, where it records nothing
+        return known[structure].get(
+            name, (0,) * len(names.get(name, ()))
+        )  # nothing, where it records nothing
 
     names: dict[str, tuple[int, ...]] = {}
     for cell in figure.sweep("smoke").cells:

@@ -121,7 +121,9 @@ def test_the_judge_keeps_its_word_on_a_small_trial(world):
     assert found.false_holds <= 0.05
 
 
-@pytest.mark.parametrize("world", [BROKEN[1], BROKEN[-1]], ids=lambda b: b.name)
+@pytest.mark.parametrize(
+    "world", [BROKEN[1], pytest.param(BROKEN[-1], marks=pytest.mark.slow)], ids=lambda b: b.name
+)
 def test_a_crossover_is_hardly_ever_called_a_law(world):
     """20 repetitions: at 5 %, more than 4 have a chance of 1 in 400, and so have fewer than 16 that cover."""
     found = range_on_trial(world, 20, seed=1)

@@ -115,7 +115,14 @@ def test_cross_terms_of_random_signs_vanish_on_average(world):
     np.testing.assert_allclose(found, wanted, atol=1e-12)
 
 
-@pytest.mark.parametrize("sampler", ["groups", "effective", "independent", "symmetric", "unbiased"])
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        "groups",
+        "independent",
+        *(pytest.param(n, marks=pytest.mark.slow) for n in ("effective", "symmetric", "unbiased")),
+    ],
+)
 def test_a_batch_in_its_field_sees_what_it_sees_in_the_whole_graph(world, weights, sampler):
     trial = put_all(SMALL, {"sampler": sampler})
     key = jax.random.key(8)

@@ -19,8 +19,8 @@ def _instance(neurons=3, samples=700, labels="bernoulli", dim=5):
     ("neurons", "labels", "kind"),
     [
         (1, "bernoulli", "sigmoid"),
-        (2, "soft", "sigmoid"),
-        (3, "bernoulli", "sigmoid"),
+        pytest.param(2, "soft", "sigmoid", marks=pytest.mark.slow),
+        pytest.param(3, "bernoulli", "sigmoid", marks=pytest.mark.slow),
         (3, "soft", "tanh"),
         (2, "bernoulli", "erf"),
     ],
@@ -101,6 +101,7 @@ def test_excess_is_the_cross_entropy_less_the_entropy():
     np.testing.assert_allclose(network.excess_of(weights, world.teacher, data.inputs), excess, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_newton_and_long_descent_end_at_the_same_point():
     world, data = _instance(neurons=2, samples=4000, dim=3)
     start = world.teacher + 0.05

@@ -139,7 +139,7 @@ def test_weighted_patterns_train_like_all_tokens():
     ("fields", "steps"),
     [
         ({"descent__batches": "single-pass", "data__samples": 40}, 10),
-        ({"descent__loss": "linear", "descent__steps": 20}, 20),
+        pytest.param({"descent__loss": "linear", "descent__steps": 20}, 20, marks=pytest.mark.slow),
     ],
 )
 def test_single_passes_and_the_linear_loss_run_to_their_last_step(fields, steps):
@@ -162,6 +162,7 @@ def test_arms_of_one_seed_see_the_same_data():
 # What is looked at -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_early_growth_of_lucky_neurons_has_the_predicted_slope():
     """The slope per step is (eta/sqrt m)/2 times the attention on pattern 1 of positive less negative samples."""
     given = changed(

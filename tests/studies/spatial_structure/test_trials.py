@@ -264,6 +264,7 @@ CI = ImageDescent(
 )
 
 
+@pytest.mark.slow
 def test_realistic_descent_learns_the_groups_and_then_generalises():
     """Theorem 4.2 at a size for tests: association 1, error at most 0.03, cosine at least 0.9."""
     run = train(CI, seed=100)
@@ -303,6 +304,7 @@ def test_every_kind_of_attention_is_trained_on_its_own_risk(kind):
     assert jnp.isclose(after.fit.loss - before.fit.loss, expected, rtol=1e-2)
 
 
+@pytest.mark.slow
 def test_linear_phase_drifts_at_half_nu_D_C_whatever_the_diagonal():
     for beta in (1.0, 3.0):
         trial = ImageDescent(
@@ -407,7 +409,14 @@ def test_samples_needed_says_when_the_grid_does_not_reach():
     assert transfer.samples_needed(sizes, np.array([0.05, 0.3, 0.02]), 0.1) > 4
 
 
-@pytest.mark.parametrize("learner", ["descent", "scratch", "untold", "mlp", "linear"])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("descent", "scratch", "untold")),
+        "mlp",
+        "linear",
+    ],
+)
 def test_every_downstream_learner_gives_an_error_and_a_cosine_at_every_size(learner):
     data = Structured(patches=16, spurious_rate=0.3, dimension=8)
     trial = Transfer(data, learner=learner, sizes=(2, 30), repeats=1, test_samples=50, target_loss=0.3)

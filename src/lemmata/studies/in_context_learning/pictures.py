@@ -33,7 +33,7 @@ def _trial(results: xr.Dataset) -> Any:
 def mechanism(results: xr.Dataset) -> Drawn:
     """Figure 6.2: lengths and projections (A), attention (B), neurons by angle and size (C, D), and one prompt."""
     one = results.sel(task_shifts=1)
-    figure = Picture(figsize=(13.5, 9.5), layout="constrained")
+    figure = Picture(figsize=(14.5, 11.5), layout="constrained")
     grid = figure.subplot_mosaic(
         [["A", "B", "B4"], ["C", "D", "S"], ["P", "P", "P"]], height_ratios=[1, 1, 0.62]
     )
@@ -114,6 +114,9 @@ def _components(axes, one: xr.Dataset) -> None:
 
 def _prompt(axes, run: xr.Dataset) -> None:
     """One prompt, its contexts as blocks in the colour of their pattern, as wide as the attention that they get."""
+    if not bool(run["shown_pattern"].notnull().all()):
+        axes.axis("off")  # no run to show
+        return
     pattern = np.asarray(run["shown_pattern"].values, int)
     label = ["+" if y > 0 else "−" for y in run["shown_label"].values]
     order = np.lexsort((run["shown_label"].values, pattern != int(run["shown_query"]), pattern))
@@ -221,9 +224,10 @@ def pruning(results: xr.Dataset) -> Drawn:
         values = results[name].transpose(..., "neuron")
         place = (np.arange(values.sizes["neuron"]) + 0.5) / values.sizes["neuron"]
         sizes = np.asarray(values.values, float).reshape(-1, len(place))
-        axes.bar(
-            place, np.nanmedian(sizes, axis=0), 0.9 / len(place), color=SKY, label="length, median over seeds"
-        )
+        known = sizes[np.isfinite(sizes).all(axis=1)]
+        if len(known):
+            height = np.median(known, axis=0)
+            axes.bar(place, height, 0.9 / len(place), color=SKY, label="length, median over seeds")
         reference(axes, x=share, colour=BLACK)
         if name == "sizes":
             reference(axes, y=theory.small_size(trial.data.irrelevant), label="1/√M_2 (6.14)", colour=RED)
