@@ -49,7 +49,7 @@ def main() -> None:
 
 def report(title: str, contestants: dict[str, Callable[[], object]], steps: int, rounds: int) -> None:
     times = fastest(contestants, rounds)
-    print(title)
+    print(title, flush=True)
     for name, seconds in times.items():
         print(
             f"  {name:24s} {seconds / steps * 1e3:8.3f} ms a step {seconds / times['lab']:7.2f} times the lab's"
@@ -62,7 +62,8 @@ def lab(trial: Any, steps: int) -> Callable[[], object]:
     """Steps on one given batch, as `Learner.step` takes them on fresh ones."""
     state, batch = given(trial)
     with double():
-        one, way = with_precision(trial), jax.random.key(1)
+        one: Any = with_precision(trial)
+        way = jax.random.key(1)
 
         @jax.jit
         def train(fit):
@@ -81,9 +82,15 @@ def lab(trial: Any, steps: int) -> Callable[[], object]:
 def given(trial: Any) -> tuple[Any, Any]:
     """Initial state and a batch of the trial."""
     with double():
-        one = with_precision(trial)
+        one: Any = with_precision(trial)
         state = jax.jit(lambda key: one.start(key))(random_key(trial, 0))
         return state, jax.jit(lambda: one.batch(jax.random.key(1), state.step, None, state.world))()
+
+
+def columns(state: Any, batch: Any) -> tuple[Any, Any]:
+    """The tokens of a batch."""
+    with double():
+        return tokens(state.world.frame, batch)
 
 
 # PyTorch ----------------------------------------------------------------------------------------------------
@@ -100,7 +107,7 @@ def torch_layer(trial: Layer, steps: int) -> dict[str, Callable[[], object]]:
     def tensor(array) -> "torch.Tensor":
         return torch.from_numpy(np.array(array, np.float32))
 
-    context, query = (tensor(part) for part in tokens(state.world.frame, batch))
+    context, query = (tensor(part) for part in columns(state, batch))
     target, votes = tensor(batch.target), tensor(state.world.votes)
     parts = state.params
     start = [tensor(part) for part in (parts.query[0], parts.key[0], parts.value[0], parts.hidden.T)]
@@ -131,8 +138,8 @@ def torch_deep(trial: Stack, steps: int) -> dict[str, Callable[[], object]]:
     def tensor(array) -> "torch.Tensor":
         return torch.from_numpy(np.array(array, np.float32))
 
-    context, query = (tensor(part) for part in tokens(state.world.frame, batch))
-    columns, target = torch.cat([context, query[:, None]], 1), tensor(batch.target)
+    context, query = (tensor(part) for part in columns(state, batch))
+    inputs, target = torch.cat([context, query[:, None]], 1), tensor(batch.target)
     width, heads = trial.width, trial.heads
 
     class Block(torch.nn.Module):
@@ -153,7 +160,7 @@ def torch_deep(trial: Stack, steps: int) -> dict[str, Callable[[], object]]:
     class Model(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.read_in = torch.nn.Linear(columns.shape[-1], width, bias=False)
+            self.read_in = torch.nn.Linear(inputs.shape[-1], width, bias=False)
             self.blocks = torch.nn.Sequential(*(Block() for _ in range(trial.layers)))
             self.norm, self.read_out = torch.nn.LayerNorm(width), torch.nn.Linear(width, 1, bias=False)
 
@@ -168,7 +175,7 @@ def torch_deep(trial: Stack, steps: int) -> dict[str, Callable[[], object]]:
         def work() -> None:
             for _ in range(steps):
                 optimiser.zero_grad()
-                torch.relu(1 - target * run(columns)).mean().backward()
+                torch.relu(1 - target * run(inputs)).mean().backward()
                 optimiser.step()
 
         return work

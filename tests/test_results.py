@@ -5,7 +5,8 @@ import pytest
 
 import lemmata as lm
 from lemmata.errors import BadInput
-from lemmata.results import made, over_cells, settings, trial_at, trials
+from lemmata.lab.store import Rows
+from lemmata.results import assemble, made, over_cells, settings, trial_at, trials
 from lemmata.sweep import Axis, Sweep, axis
 from tests.figures import FIGURES, both
 from tests.toys import Decay
@@ -48,6 +49,18 @@ def test_curves_of_cells_that_log_other_steps_are_labelled_cell_by_cell():
     assert results.step.dims == ("cap", "log")
     assert results.step.values.tolist() == [[0, 5, 50], [0, 10, 100]]
     np.testing.assert_allclose(results.x_curve.isel(seed=0), 0.99**results.step)
+
+
+def test_results_of_which_only_the_shorter_curves_are_stored_can_be_looked_at():
+    class Own(Decay):
+        @property
+        def log_steps(self):
+            return tuple(range(0, self.cap + 1, 25))
+
+    sweep = Sweep(Own(rate=0.01), (axis("cap", (50, 100)),), (0,))
+    results = assemble(sweep, Rows(np.array([0]), {"x_curve": np.ones((1, 3))}))
+    assert results.x_curve.sel(cap=50).notnull().sum() == 3
+    assert results.x_curve.sel(cap=100).isnull().all()
 
 
 def test_results_made_by_hand_look_like_stored_ones():

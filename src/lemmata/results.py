@@ -107,7 +107,7 @@ def assemble(sweep: Sweep, rows: Rows, attrs: Mapping[str, Any] | None = None) -
             continue
         curve = name.endswith("_curve")
         if curve:
-            values = values[:, :longest]
+            values = _as_long(values[:, :longest], longest)
         extra = ("step" if same else "log",) if curve else ()
         extra += names.get(name.removesuffix("_curve") if curve else name, ())
         extra += tuple(f"{name}_{i}" for i in range(len(extra), values.ndim - 1))
@@ -162,6 +162,14 @@ def _stacked(values: Sequence[np.ndarray]) -> np.ndarray:
     for i, value in enumerate(values):
         block[(i, *(slice(n) for n in value.shape))] = value
     return block
+
+
+def _as_long(curves: np.ndarray, longest: int) -> np.ndarray:
+    """Curves filled up with NaN to the number of logged steps, where only cells that log fewer have been stored."""
+    lack = longest - curves.shape[1]
+    if lack <= 0:
+        return curves
+    return np.concatenate([curves, np.full((len(curves), lack, *curves.shape[2:]), np.nan)], axis=1)
 
 
 def _log_steps(trial: Trial) -> tuple[int, ...]:
