@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from lemmata.studies.chain_of_thought.data import Prompt
 
@@ -218,7 +218,7 @@ def sinusoids(positions: Float[Array, " n"], width: int) -> Float[Array, "n widt
 
 
 def climb(
-    layers: Layers, columns: Float[Array, "n wide"], seen: Float[Array, "n n"]
+    layers: Layers, columns: Float[Array, "n wide"], seen: Bool[Array, "n n"]
 ) -> tuple[Float[Array, " wide"], Float[Array, "layers heads n"]]:
     """Columns through all layers: each adds what its heads read from the columns that it may see (`seen`), its own not among
     them. The last column is the query's: what became of it, and its attention in every layer and head."""
