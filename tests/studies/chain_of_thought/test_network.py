@@ -144,7 +144,7 @@ def test_a_layer_on_top_of_others_reads_what_it_attends_to():
     columns = jnp.asarray(rng.normal(size=(5, 4)))
     columns = columns.at[-1, 2:].set(0)
     w, v = jnp.asarray(rng.normal(size=(4, 4))), jnp.diag(jnp.array([0.0, 0.0, 1.0, 1.0]))
-    seen = jnp.tril(jnp.ones((5, 5)), -1).at[0, 0].set(1)
+    seen = jnp.tril(jnp.ones((5, 5), bool), -1).at[0, 0].set(True)
     last, attention = network.climb(network.Layers(w[None, None], v[None, None]), columns, seen)
     expected = jax.nn.softmax(columns[:-1] @ (w @ columns[-1]))
     np.testing.assert_allclose(attention[0, 0, :-1], expected, rtol=1e-12)

@@ -225,7 +225,7 @@ def climb(
     attention = []
     for w, v in zip(layers.w, layers.v, strict=True):
         logits = jnp.einsum("na,hab,mb->hnm", columns, jnp.swapaxes(w, 1, 2), columns)
-        paid = jax.nn.softmax(jnp.where(seen > 0, logits, -jnp.inf), axis=-1)
+        paid = jax.nn.softmax(jnp.where(seen, logits, -jnp.inf), axis=-1)
         attention.append(paid[:, -1])
         columns = columns + jnp.einsum("hnm,mb,hab->na", paid, columns, v)
     return columns[-1], jnp.stack(attention)
