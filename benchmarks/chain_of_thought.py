@@ -4,11 +4,7 @@ PyTorch draws the same kind of prompts (a random cycle each, vectorised over the
 automatic differentiation, as one would write it. The lab trains eight seeds in lanes, as its pool does; per run and step.
 """
 
-import os
 import time
-
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 

@@ -7,12 +7,9 @@ them in every step. Steps are timed in turns within one run; 6000 of them are co
     python -m benchmarks.gcn_sampling [steps timed]
 """
 
-import os
 import sys
 import warnings
 from collections.abc import Callable
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import scipy.sparse as sparse

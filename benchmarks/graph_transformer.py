@@ -10,14 +10,10 @@ sets drawn for every node and a bias for distances; written with its scatter ope
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
 
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-from benchmarks.timing import fastest, pin
+from benchmarks.timing import fastest, matrix_peak, pin
 
 pin(1)
 
@@ -68,11 +64,6 @@ def report(times: dict[str, float], steps: int) -> None:
         print(f"against PyTorch's best: {min(peers) / each['lab']:.1f} times faster")
     else:
         print("PyTorch is not installed here: no comparison (pip install torch).", file=sys.stderr)
-
-
-def matrix_peak() -> Callable[[], object]:
-    square = np.random.default_rng(0).normal(size=(1500, 1500)).astype(np.float32)
-    return lambda: square @ square
 
 
 def lab_steps(trial: GraphTraining, state, steps: int) -> Callable[[], object]:

@@ -6,13 +6,9 @@ Peers descend by gradient steps 1 / lambda_max, timed per step and charged the s
 Newton searches from start to end. Both are said, for the second compares algorithms and not only programs.
 """
 
-import os
 import sys
 import time
 from typing import Any
-
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 

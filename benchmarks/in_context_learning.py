@@ -11,12 +11,8 @@ and one thread for everybody.
 """
 
 import argparse
-import os
 from collections.abc import Callable
 from typing import Any
-
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from benchmarks.timing import fastest, pin
 

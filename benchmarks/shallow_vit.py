@@ -14,7 +14,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from benchmarks.timing import CORES, fastest, pin, side_by_side
+from benchmarks.timing import CORES, fastest, matrix_peak, pin, side_by_side
 
 pin(1)
 
@@ -87,12 +87,6 @@ def report(times: dict[str, float], count: int) -> None:
         print(f"all cores against its best:   {min(peers.values()) / all_cores:.2f} times faster")
     else:
         print("PyTorch is not installed here: no comparison (pip install torch).", file=sys.stderr)
-
-
-def matrix_peak() -> Callable[[], object]:
-    """NumPy's product on one thread: the larger of what the usual libraries reach here."""
-    square = np.random.default_rng(0).normal(size=(1500, 1500)).astype(np.float32)
-    return lambda: square @ square
 
 
 # JAX --------------------------------------------------------------------------------------------------------

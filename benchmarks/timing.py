@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from multiprocessing.synchronize import Barrier
 
+import numpy as np
+
 CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
@@ -55,3 +57,9 @@ def _work(prepare: Callable[..., Callable[[], object]], given: tuple, barrier: B
         barrier.wait()
         work()
         barrier.wait()
+
+
+def matrix_peak() -> Callable[[], object]:
+    """NumPy's product on one thread: the larger of what the usual libraries reach here."""
+    square = np.random.default_rng(0).normal(size=(1500, 1500)).astype(np.float32)
+    return lambda: square @ square
