@@ -112,7 +112,7 @@ def test_twins_at_full_rate_are_one_and_apart_below_it():
     twins = Twins(training=put_all(SMALL, {"budget": 10, "rates": (1.0, 1.0)}), precision="float64")
     same = train(twins, seed=3)
     assert same["weight_gap"] == pytest.approx(0, abs=1e-12)
-    assert same["error_gap"] == pytest.approx(0, abs=1e-12)
+    assert same["error"] == pytest.approx(same["twin_error"], abs=1e-12)
     apart = train(put(twins, "training.rates", (0.5, 0.5)), seed=3)
     assert apart["weight_gap"] > 0.05
     assert apart["twin_error"] == pytest.approx(same["twin_error"], rel=1e-9)
