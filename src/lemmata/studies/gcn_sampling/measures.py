@@ -47,6 +47,42 @@ def need_exponent(
     return power_law(where, coordinate, side, paired=True).exponent
 
 
+ERROR = 0.75  # the normalised error that `predict` asks for
+
+
+def typical_need(results: xr.Dataset, error: float = ERROR) -> tuple[np.ndarray, np.ndarray]:
+    """The norm of each degree profile, and the labels at which the normalised error, meant over seeds, passes `error`."""
+    where, side = crossings(results["normalised_error"].mean("seed"), error, "labels")
+    seen = side.values == 0
+    return results["norm_of_profile"].values[seen], where.values[seen]
+
+
+def law_of_labels(results: xr.Dataset, error: float = ERROR) -> dict[str, float]:
+    """`labels = constant * norm^power` for a normalised error, by least squares in log-log over the degree profiles."""
+    norms, found = typical_need(results, error)
+    return {
+        "error": error,
+        **_fitted(norms, found),
+        "lowest_norm": float(norms.min()),
+        "highest_norm": float(norms.max()),
+    }
+
+
+def held_out(results: xr.Dataset, error: float = ERROR) -> dict[str, float]:
+    """The largest factor by which a law fitted without one of the profiles misses the need of that profile."""
+    norms, found = typical_need(results, error)
+    off = []
+    for one in range(len(norms)):
+        law = _fitted(np.delete(norms, one), np.delete(found, one))
+        off.append(abs(np.log(law["constant"] * norms[one] ** law["power"] / found[one])))
+    return {"held_out_factor": float(np.exp(max(off)))}
+
+
+def _fitted(norms: np.ndarray, found: np.ndarray) -> dict[str, float]:
+    power, constant = np.polyfit(np.log(norms), np.log(found), 1)
+    return {"constant": float(np.exp(constant)), "power": float(power)}
+
+
 def best(results: xr.Dataset, dataset: int, variable: str) -> Estimate:
     """By how much the error on the nearest other dataset exceeds that on the claimed best one, in parts of the latter, at
     most labels."""
