@@ -240,7 +240,7 @@ def _refill(
     """Start waiting cells in the empty lanes; lanes that stay empty are marked as stopped."""
     empty = [i for i, cell in enumerate(occupants) if cell is None][: len(waiting)]
     occupants = [waiting.popleft() if i in empty else cell for i, cell in enumerate(occupants)]
-    fresh = [i in empty for i in range(len(occupants))]
+    fresh = [lanes is None or i in empty for i in range(len(occupants))]
     some = next(cell for cell in occupants if cell is not None)
     cells = [cell or some for cell in occupants]
     trials = _stacked([_descending(cell) for cell in cells])
