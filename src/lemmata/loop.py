@@ -74,7 +74,9 @@ def run_block(lanes: Lanes, most: Int[Array, ""], spare: Int[Array, ""]) -> Lane
     width = lanes.step.shape[0]
 
     def due(now: Lanes) -> Bool[Array, " lane"]:
-        return (now.logs < len(log_steps)) & (log_steps[jnp.minimum(now.logs, len(log_steps) - 1)] == now.step)
+        return (now.logs < len(log_steps)) & (
+            log_steps[jnp.minimum(now.logs, len(log_steps) - 1)] == now.step
+        )
 
     def going(count: Array, now: Lanes) -> Array:
         return (count < most) & (jnp.sum(now.status == RUNNING) > spare)
