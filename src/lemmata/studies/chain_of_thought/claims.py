@@ -107,6 +107,12 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("late-other-same", "In the second stage the gradient between columns of other patterns and the same step is at most "
           "p (1 - p)^2/(2M) in size", "iterations", "Lemma F.3.7, (F.15)", "for-all", "between -1 and 1 units", (-1.0, 1.0),
           "the bound itself", "late_rate", {"line": 1}, conditions="training_conditions"),
+    Claim("late-same-other", "In the second stage the gradient between columns of the same pattern and other steps is at most eps in "
+          "size (eps = 5 %, from T_1 on)", "iterations", "Lemma F.3.7, (F.14)", "for-all", "at most 1 eps", (-inf, 1.0),
+          "the bound itself", "late_size", {"line": 2}, conditions="training_conditions"),
+    Claim("late-other-other", "In the second stage the gradient between columns of other patterns and other steps is at most eps in size "
+          "(eps = 5 %, from T_1 on)", "iterations", "Lemma F.3.7, (F.16)", "for-all", "at most 1 eps", (-inf, 1.0),
+          "the bound itself", "late_size", {"line": 3}, conditions="training_conditions"),
     Claim("iterations-loss", "The steps to a loss eps grow as 1/eps", "iterations", "Theorem 3, (7.15)", "law", "-1", (-1.15, -0.85),
           "the other terms of (7.15) bend it at eps = 2 %", "time_exponent_in_loss", value=-1.0, conditions="training_conditions"),
     Claim("iterations-patterns", "The steps to a small loss are linear in M", "iterations", "Theorem 3, (7.15)", "law", "1",
@@ -191,7 +197,7 @@ LEDGER: tuple[Statement, ...] = (
               "claim stage-one-exponent, claim growth-bound, claim two-stages"),
     Statement("Lemma F.3.7", "matching patterns gain at a rate of order eta p (1-p)^2/(2M)", "du/dt = eta p (1-p)^2/M",
               "theory.late_bounds, theory.stage2_curve, theory.tail_gap_printed, theory.stage2_time, theory.tail_time",
-              "claim late-same-same, claim late-other-same, claim tail-constant, claim tail-steps"),
+              "claim late-same-same, claim late-other-same, claim late-same-other, claim late-other-other, claim tail-constant, claim tail-steps"),
     Statement("(F.71) to (F.73)", "products of columns count what they share", "c_k = (u_k; 0)", "network.tokens_of",
               "test test_products_of_tokens_count_what_they_share"),
     Statement("Example 1", "a chain of thought succeeds where in-context learning errs on half of the inputs", "", "theory.icl_error",

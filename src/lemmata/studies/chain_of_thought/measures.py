@@ -212,6 +212,13 @@ def late_rate(results: xr.Dataset, line: int) -> xr.DataArray:
     return ended(results, "pulls").isel(mass=line) / unit
 
 
+def late_size(results: xr.Dataset, line: int, eps: float = 0.05) -> xr.DataArray:
+    """The size of the gradient between two columns of different steps, over eps, at the worst logged step from `T_1` on."""
+    first = over_cells(results, lambda t: theory.stage1_time(theory.setting(t, eps)))
+    sizes = np.abs(results["pulls_curve"].isel(mass=line)) / eps
+    return sizes.where(results["step"] >= first).max("step")
+
+
 def growth_share(results: xr.Dataset) -> xr.DataArray:
     """The logit gap of same over other steps, over its lower bound (F.135), at the worst step of stage one where the bound has
     left the initial noise (0.05)."""

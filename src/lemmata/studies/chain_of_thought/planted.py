@@ -119,6 +119,8 @@ PLANTED: dict[str, Callable[[], xr.Dataset]] = {
     "gradient-other-other": _case("iterations", **_pulls(1.0)),
     "late-same-same": _case("iterations", **_pulls(0.0)),
     "late-other-same": _case("iterations", **_pulls(1.0)),
+    "late-same-other": _case("iterations", **_pulls(1.0)),
+    "late-other-other": _case("iterations", **_pulls(1.0)),
     "iterations-loss": _case("iterations", loss_curve=_loss(lambda t: 0.005, 0.5)),
     "iterations-patterns": _case("iterations", loss_curve=_loss(lambda t: 0.0005 * t.data.patterns**2)),
     "iterations-steps": _case("iterations", loss_curve=_loss(lambda t: 0.1 * t.data.steps)),
