@@ -168,8 +168,11 @@ def tail_exponent(results: xr.Dataset) -> Estimate:
 
 
 def time_exponent_in(results: xr.Dataset, over: str) -> Estimate:
-    """The exponent of the steps to the smallest loss in a quantity of the training."""
+    """The exponent of the steps to the smallest loss in a quantity of the training; of the steps a pattern where it is not
+    M."""
     where, side = _times(results, LEVELS[-1])
+    if over != "patterns":
+        where = where / over_cells(results, lambda t: t.data.patterns)
     return power_law(where, over, side).exponent
 
 
