@@ -54,7 +54,7 @@ def _labels(scale: Scale) -> Axis:
 
 
 def _widths(scale: Scale) -> Axis:
-    return axis("width", by_scale(scale, (16,), (25, 50, 100, 200, 400), (50, 100, 200, 500, 1000)))
+    return axis("width", by_scale(scale, (16,), (25, 100, 400), (50, 100, 200, 500, 1000)))
 
 
 def _profile(trial: Training, high: int) -> Training:
@@ -78,7 +78,7 @@ def _fig_1(scale: Scale) -> Sweep:
 
 
 def _fig_2(scale: Scale) -> Sweep:
-    return Sweep(_sized(scale), (_profiles(scale, (2, 5, 20)), _widths(scale)), _seeds(scale))
+    return Sweep(_sized(scale), (_profiles(scale, (2, 20)), _widths(scale)), _seeds(scale))
 
 
 def _labels_width(scale: Scale) -> Sweep:
