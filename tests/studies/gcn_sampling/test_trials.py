@@ -121,3 +121,12 @@ def test_twins_at_full_rate_are_one_and_apart_below_it():
 def test_steps_go_with_labels_unless_a_budget_says_otherwise():
     assert put_all(SMALL, {"budget": 0, "labels": 20, "passes": 1}).wanted == 20
     assert SMALL.wanted == 30
+
+
+def test_the_practical_parametrisation_learns_the_readout_and_has_no_biases():
+    trial = with_precision(put_all(SMALL, {"parametrisation": "conventional", "engine": "whole"}))
+    with double():
+        before, after = jax.jit(lambda key: (now := trial.start(key), trial.step(now)))(jax.random.key(2))
+    assert not np.any(before.weights.bias1)
+    assert not np.any(after.weights.bias2)
+    assert float(jnp.max(jnp.abs(after.weights.readout - before.weights.readout))) > 0
