@@ -30,7 +30,7 @@ def _need(id: str, statement: str, figure: str, where: str, variable: str, along
         "reason": NEED,
         **more,
     }
-    options = {"variable": variable, "along": along, "over": "high_degree", "coordinate": "norm_of_profile"}
+    options = {"variable": variable, "along": along, "over": "high_degree", "coordinate": "largest_row"}
     return Claim(
         id,
         statement,

@@ -51,10 +51,11 @@ ERROR = 0.75  # the normalised error that `predict` asks for
 
 
 def typical_need(results: xr.Dataset, error: float = ERROR) -> tuple[np.ndarray, np.ndarray]:
-    """The norm of each degree profile, and the labels at which the normalised error, meant over seeds, passes `error`."""
+    """The norm of each degree profile (a typical row), and the labels at which the normalised error, meant over seeds, passes
+    `error`."""
     where, side = crossings(results["normalised_error"].mean("seed"), error, "labels")
     seen = side.values == 0
-    return results["norm_of_profile"].values[seen], where.values[seen]
+    return results["typical_row"].values[seen], where.values[seen]
 
 
 def law_of_labels(results: xr.Dataset, error: float = ERROR) -> dict[str, float]:

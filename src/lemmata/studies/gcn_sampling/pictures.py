@@ -18,7 +18,7 @@ def _by_norm(results: xr.Dataset, over: str, what: str) -> Drawn:
     """An error as it is and over the labels' second moment, one line for every norm of A*."""
     figure, panels = canvas(2)
     norms = dict(
-        zip(results["high_degree"].values.tolist(), results["norm_of_profile"].values.tolist(), strict=True)
+        zip(results["high_degree"].values.tolist(), results["largest_row"].values.tolist(), strict=True)
     )
     for axes, variable, name in zip(panels, ("error", "normalised_error"), (RAW, NORMALISED), strict=True):
         label = lambda d: f"|A*| = {norms[d]:.2f} (degree {d})"  # noqa: E731
