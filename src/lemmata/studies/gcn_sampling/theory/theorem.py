@@ -25,6 +25,7 @@ from lemmata.studies.gcn_sampling.theory.complexity import (
     sample_complexity_norm,
 )
 from lemmata.studies.gcn_sampling.theory.features import feature_moment
+from lemmata.studies.gcn_sampling.trials.draws import drawn
 from lemmata.studies.gcn_sampling.trials.training import Training
 from lemmata.studies.gcn_sampling.trials.twins import Twins
 from lemmata.study import Prediction
@@ -207,6 +208,13 @@ def sizes_of(trial: Training, accuracy: float = 0.01) -> Sizes:
     )
 
 
+def largest_row(trial: Training, seed: int = 0) -> float:
+    """|A*|_inf of one graph, drawn by NumPy."""
+    g = trial.graph
+    matrix = drawn(g, np.random.default_rng(seed))
+    return sampling.max_row_sum(sampling.effective(matrix, g.group_of, trial.scaling))
+
+
 def sampling_conditions(trial: Training | Twins) -> list[Condition]:
     """(5.8) and (5.10) with c_1 = 1 and c_1 poly(eps) = 0.01."""
     trial = trial.training if isinstance(trial, Twins) else trial
@@ -263,6 +271,7 @@ def predict(trial: Training) -> tuple[list[Condition], list[Prediction]]:
         return ", ".join(f"{x:.4g}" for x in np.asarray(numbers).tolist())
 
     return theorem_conditions(trial), [
+        Prediction("norm of A*, the largest row of a graph drawn", largest_row(trial)),
         Prediction("norm of A*, a typical row of highest degree", s.norm),
         Prediction("norm of A* as printed, without self-loops", sampling.row_sum_printed(g.degrees, g.sizes, trial.scaling)),
         Prediction("dominance psi of the groups", said(sampling.dominance(g.degrees, g.sizes))),
@@ -286,5 +295,6 @@ def predict(trial: Training) -> tuple[list[Condition], list[Prediction]]:
             f"labelled nodes for a normalised error of {measured()['error']:g} (measured at 100 neurons)",
             labels_needed(s.norm),
         ),
+        Prediction("the factor by which that missed degree profiles that were left out", measured()["held_out_factor"]),
         Prediction("labelled nodes, (5.18) with constant 1 and p_1 = p_2 = 1", label_complexity(s._replace(inner=1, outer=1))),
     ]  # fmt: skip
