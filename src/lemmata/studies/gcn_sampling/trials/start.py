@@ -173,7 +173,7 @@ class Existence(Computed):
         points = np.concatenate([(1 - self.CONSTANT**2) ** 0.5 * unit_features(g, rng), side], axis=1)
         if self.design == "drawn":
             star = theory.effective(drawn(g, rng), g.group_of, self.scaling)
-            seen = star @ points
+            seen = np.asarray(star @ points)
         else:
             star, seen = ring(g.nodes), points
         norm = theory.max_row_sum(star)
