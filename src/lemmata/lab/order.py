@@ -13,11 +13,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import xarray as xr
 
 from lemmata.errors import BadInput, note, require, unknown
 from lemmata.lab.adaptive import Refined, refine
 from lemmata.lab.disk import taking_its_place
+from lemmata.lab.glance import tally
 from lemmata.lab.run import carry_out
 from lemmata.lab.source import digests
 from lemmata.lab.store import Rows, Store
@@ -156,9 +158,8 @@ class Order:
 
     def results(self) -> xr.Dataset:
         """What is stored of the order's sweep, as far as it was made by the code as it is now."""
-        ids = [cell.id for cell in self.sweep.cells]
-        sources = digests(cell.trial for cell in self.sweep.cells)
-        outdated = len((self.store.done() - self.store.done(sources)) & set(ids))
+        ids, sources = self.sweep.cells.ids, digests(self.sweep.cells.trials)
+        outdated = len(np.intersect1d(np.setdiff1d(self.store.finished(), self.store.finished(sources)), ids))
         said = f"{outdated} cells in '{self.store.path}' were made by other code and are not used"
         rows = self.store.read(ids, sources)
         require(
@@ -174,9 +175,7 @@ class Order:
     def counts(self) -> dict[str, int]:
         """How many cells there are, and how those that were run ended."""
         cells = self.sweep.cells
-        found = self.store.counts(digests(cell.trial for cell in cells), [cell.id for cell in cells])
-        ended = {name: found.get(name, 0) for name in ("failed", "diverged", "capped")}
-        return {"cells": len(cells), "done": sum(found.values()) - ended["failed"], **ended}
+        return tally(len(cells), self.store.counts(digests(cells.trials), cells.ids))
 
     @property
     def whole(self) -> bool:
