@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lemmata import ending
-from lemmata.errors import BadInput
+from lemmata.errors import BadInput, text_of
 from lemmata.study import SCALES, Study, studies, study
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print_verdicts(verdicts)
         print(f"\n{_said(counts)}")
-        for reason in reasons(order.store):
+        for reason in reasons(order.store) if counts["failed"] else ():
             print(f"  failed because: {reason}")
         if law is not None:
             said = f"{law.value:.3g} [{law.low:.3g}, {law.high:.3g}]" if law.exists else law.note
@@ -219,9 +219,11 @@ def status(options: argparse.Namespace) -> None:
     said = {word: manifest.get(word, "") for word in ("study", "figure", "scale", "reading", "draw")}
     reading = f", {said['reading']}" if said["reading"] else ""
     name = f"{said['study']}/{said['figure']} ({said['scale']}{reading}), draw {said['draw']}"
-    print(f"{name if said['figure'] else 'a sweep of its own'}, started {manifest.get('started', 'some day')}")
+    print(
+        f"{name if said['figure'] else 'a sweep of its own'}, started {manifest.get('started', 'some day')}"
+    )
     print(", ".join(f"{name}: {count}" for name, count in counts.items()))
-    for reason in sorted(store.reasons()):
+    for reason in sorted(store.reasons()) if counts["failed"] else ():
         print(f"  failed because: {reason}")
     if "command" in manifest:
         print(f"to repeat or resume: {manifest['command']}")
@@ -381,9 +383,10 @@ def _changes(pairs: Iterable[str]) -> dict[str, str]:
 def _contents(name: str) -> str:
     """What a file holds: `--set PATH=@FILE` takes a long value from there."""
     try:
-        return Path(name).read_text()
-    except (OSError, ValueError):
-        raise BadInput(f"the file '{name}' cannot be read.") from None
+        return text_of(Path(name))
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is not text"
+        raise BadInput(f"the file '{name}' cannot be read: {why}.") from None
 
 
 def _workers(options: argparse.Namespace) -> int:

@@ -180,14 +180,19 @@ class Sweep:
 
     def _points(self) -> Iterator[Point]:
         names, keep = [a.name for a in self.axes], self.keep
-        made: list[Any] = [self.template]  # with the values of no axis of the last point, of the first one, and so on
+        made: list[Any] = [
+            self.template
+        ]  # with the values of no axis of the last point, of the first one, and so on
         last: tuple[Any, ...] = ()
         for point in product(*(a.values for a in self.axes)):
             place, seeds = dict(zip(names, point, strict=True)), self.seeds
             if keep is not None:
                 seeds = tuple(seed for seed in seeds if keep({**place, "seed": seed}))
             if seeds:
-                same = next((k for k, (old, new) in enumerate(zip(last, point, strict=False)) if old is not new), len(last))
+                same = next(
+                    (k for k, (old, new) in enumerate(zip(last, point, strict=False)) if old is not new),
+                    len(last),
+                )
                 del made[same + 1 :]
                 for a, value in zip(self.axes[same:], point[same:], strict=True):
                     made.append(a.apply(made[-1], value))

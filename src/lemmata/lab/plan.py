@@ -11,11 +11,12 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from lemmata.errors import require_memory
 from lemmata.guard import double
 from lemmata.lab.outcome import Outcome
-from lemmata.lab.segment import numbers
+from lemmata.lab.segment import among, numbers
 from lemmata.lab.source import trial_digest
 from lemmata.lab.work import NARROWEST, Chunk, failure
 from lemmata.sweep import Cell, Cells
@@ -139,17 +140,19 @@ def plan(cells: Sequence[Cell], workers: int, done: Collection[str] | np.ndarray
     trials, kinds = cells.structures
     group = kinds[cells.which(own)]
     sizes = np.bincount(group, minlength=len(trials)).tolist()
-    weights = [state_bytes(trial) for trial in trials]
-    for weight, trial in zip(weights, trials, strict=True):
+    weights = []
+    for trial in trials:
+        state, largest = state_bytes(trial)
+        weights.append(state)
         if isinstance(trial, Descending):
-            require_memory(STATES * weight, f"one training of '{kind(trial)}'")
+            require_memory(max(STATES * state, largest), f"one training of '{kind(trial)}'")
     widths = [
         lane_width(weight, size) if trial.lockstep else 1
         for weight, size, trial in zip(weights, sizes, trials, strict=True)
     ]
     while max(widths) > NARROWEST and sum(map(_fills, sizes, widths)) < FILLS:
         widths = [width if width < max(widths) else width // 2 for width in widths]
-    missing = ~np.isin(cells.ids[own], numbers(done))
+    missing = ~among(cells.ids[own], numbers(done))
     found = []
     for number, (width, weight) in enumerate(zip(widths, weights, strict=True)):
         waiting = own[missing & (group == number)]
@@ -173,13 +176,31 @@ def lane_width(state: int, cells: int) -> int:
     return 1 << (fit.bit_length() - 1)
 
 
-def state_bytes(trial: Trial) -> int:
-    """The size of the state of one run, found without running it; nothing for one whose start fails: its turn will tell."""
+def state_bytes(trial: Trial) -> tuple[int, int]:
+    """The size of the state of one run, and of the largest array that its start makes on the way, found without running it;
+    what is usual for one whose start fails: its turn will tell."""
     if not isinstance(trial, Descending):
-        return WIDEST * LANE_BUDGET
+        return WIDEST * LANE_BUDGET, 0
     try:
         with double():
-            state: Any = jax.eval_shape(with_precision(trial).start, jax.random.key(0))
+            program = jax.make_jaxpr(with_precision(trial).start)(jax.random.key(0))
     except Exception:
-        return LANE_BUDGET
-    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
+        return LANE_BUDGET, 0
+    return sum(map(_bytes, program.out_avals)), max(_made(program.jaxpr), default=0)
+
+
+def _made(program: Jaxpr) -> Iterator[int]:
+    """The sizes of all arrays that a program makes, those of its inner programs included."""
+    for equation in program.eqns:
+        yield from (_bytes(made.aval) for made in equation.outvars)
+        for inner in jax.tree.leaves(list(equation.params.values()), is_leaf=_is_program):
+            if _is_program(inner):
+                yield from _made(inner.jaxpr if isinstance(inner, ClosedJaxpr) else inner)
+
+
+def _is_program(thing: Any) -> bool:
+    return isinstance(thing, Jaxpr | ClosedJaxpr)
+
+
+def _bytes(array: Any) -> int:
+    return math.prod(array.shape) * array.dtype.itemsize

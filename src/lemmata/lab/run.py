@@ -12,6 +12,7 @@ import xarray as xr
 from lemmata.errors import note, require
 from lemmata.lab.plan import plan
 from lemmata.lab.pool import Pool
+from lemmata.lab.segment import among
 from lemmata.lab.source import sources as sources_of
 from lemmata.lab.spool import Spool
 from lemmata.lab.store import Rows, Store
@@ -57,11 +58,11 @@ def carry_out(
     ids, told_sources = sweep.cells.ids, sources_of(sweep.cells.trials)
     sources = set(told_sources.values())
     done = store.finished(sources)
-    missing = ids[~np.isin(ids, done)]
+    missing = np.unique(ids[~among(ids, done)])
     if len(missing) or not _told_before(store, manifest):
         manifest = {"cells": len(ids), **manifest, "sources": told_sources}
         with store.locked():
-            outdated = len(np.intersect1d(missing, store.finished()))
+            outdated = int(among(missing, store.finished()).sum())
             if outdated:
                 note(f"{outdated} cells in '{store.path}' were made by other code and are computed again.")
             store.create(manifest, ids if manifest["cells"] == len(ids) else None)
@@ -80,8 +81,13 @@ def carry_out(
                     f"stopped at the first failed cell: {' '.join(''.join(failed[:1]).split())}; what was finished is kept.",
                 )
     rows = store.read(ids, sources)
-    require(bool(np.any(rows.values["status"] != FAILED)), f"every cell failed: {'; '.join(reasons(store))}")
+    require_some(rows, store)
     return rows
+
+
+def require_some(rows: Rows, store: Store) -> None:
+    """Refuse records of which none is more than a failure."""
+    require(bool(np.any(rows.values["status"] != FAILED)), f"every cell failed: {'; '.join(reasons(store))}")
 
 
 def reasons(store: Store) -> list[str]:

@@ -35,12 +35,15 @@ def digests(trials: "Iterable[Trial]") -> set[str]:
 def sources(trials: "Iterable[Trial]") -> dict[str, str]:
     """The digests by where the code is: a module, or a class of the script itself."""
     kinds: list[Any] = list({type(trial): None for trial in trials})
-    return {k.__module__ if k.__module__ != "__main__" else f"__main__.{k.__name__}": _digest(k) for k in kinds}
+    return {
+        k.__module__ if k.__module__ != "__main__" else f"__main__.{k.__name__}": _digest(k) for k in kinds
+    }
 
 
 def as_it_is(told: Mapping[str, str]) -> set[str]:
-    """The digests that the code has now which a store tells of. Nothing is imported; what a script was cannot be known."""
-    return {digest if name.startswith("__main__.") else _of_module(name) for name, digest in told.items()}
+    """The digests that the code has now which a store tells of. Nothing is imported; code that is not to be found (such as a
+    script) is taken to be what it was."""
+    return {_of_module(name) if _module_path(name) else digest for name, digest in told.items()}
 
 
 @cache
@@ -48,7 +51,6 @@ def _digest(kind: type) -> str:
     return _hash(_main_sources(kind)) if kind.__module__ == "__main__" else _of_module(kind.__module__)
 
 
-@cache
 def _of_module(module: str) -> str:
     return _hash([f"{name}\n{_code(_module_source(name))}" for name in sorted(_imported(module))])
 
@@ -126,7 +128,9 @@ def _folders(package: str) -> list[Path]:
     loaded = sys.modules.get(package)
     if loaded is not None:
         return [Path(folder) for folder in getattr(loaded, "__path__", ())]
-    path = _module_path(package) if package else None
+    if not package:
+        return [Path(folder) for folder in sys.path]
+    path = _module_path(package)
     return [path.parent] if path is not None and path.name == "__init__.py" else []
 
 

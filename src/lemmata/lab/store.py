@@ -155,7 +155,7 @@ class Store:
     ) -> dict[str, int]:
         """How many cells (of these, if some are given) there are of each status, at once."""
         rows, _ = self._steadily(lambda: self._latest(sources))
-        statuses = rows["status"] if ids is None else rows["status"][np.isin(rows["id"], seg.numbers(ids))]
+        statuses = rows["status"] if ids is None else rows["status"][seg.among(rows["id"], seg.numbers(ids))]
         numbers = np.bincount(statuses, minlength=len(STATUS)).tolist()
         return {word: number for word, number in zip(STATUS, numbers, strict=True) if number}
 
@@ -357,7 +357,7 @@ class Store:
                 path.unlink(missing_ok=True)
             new = {**manifest, "started": starts[0]["at"], "starts": starts}
             if cells is not None:
-                new["alone"] = bool(np.all(np.isin(self._latest(None)[0]["id"], cells)))
+                new["alone"] = bool(np.all(seg.among(self._latest(None)[0]["id"], cells)))
             if new != old:
                 replace_file(self.path / "manifest.json", sealed_page(new))
                 self._ledger.add_manifest(new)
