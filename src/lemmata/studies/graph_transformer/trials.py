@@ -249,8 +249,8 @@ def shuffled(key: Key, nodes: int, first: int | Array) -> Int[Array, " node"]:
     low = (nodes - 1).bit_length()
     place = jnp.arange(nodes, dtype=jnp.uint32)
     chance = jax.random.bits(key, (nodes,), jnp.uint32) >> (low + 1) << low
-    late = jnp.where(place < first, 0, 1 << 31).astype(jnp.uint32)
-    return (jnp.sort(late | chance | place) & ((1 << low) - 1)).astype(jnp.int32)
+    marked = jnp.where(place < first, chance, jnp.uint32(1 << 31)) | place
+    return (jnp.sort(marked) & ((1 << low) - 1)).astype(jnp.int32)
 
 
 def _collapsed(trial: GraphTraining, nodes: Nodes, pattern: Array, distance: Array, many: Array) -> Seen:
