@@ -4,18 +4,21 @@ time is compilation: it is kept short, and kept between runs. Shapes and types o
 import os
 
 import pytest
-from jaxtyping import install_import_hook
 
-import tests.checked  # noqa: F401  (named by the hook)
+from tests.checked import check_calls
 
-install_import_hook("lemmata", "tests.checked.checked")
+check_calls("lemmata")
 
 import lemmata  # noqa: E402, F401  (first: the guard on the compiler comes before JAX starts)
-from lemmata.guard import double  # noqa: E402
+from lemmata.guard import FLAG, double  # noqa: E402
 from lemmata.lab.pool import cache_compilations, one_thread  # noqa: E402
 
 one_thread()
 os.environ["XLA_FLAGS"] += " --xla_backend_optimization_level=0"
+if (
+    FLAG in os.environ["XLA_FLAGS"].split()
+):  # so new a compiler knows these, too; an older one would end the process
+    os.environ["XLA_FLAGS"] += " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 cache_compilations()
 
 

@@ -2,6 +2,9 @@
 
 import importlib
 import json
+import re
+from dataclasses import replace
+from functools import cache
 
 import jax
 import numpy as np
@@ -20,6 +23,17 @@ STUDIES = list(studies().values())
 FIGURES = [pytest.param(s, id, id=f"{s.id}/{id}") for s in STUDIES for id in s.figures]
 CLAIMS = [pytest.param(s, c, id=f"{s.id}/{c.id}") for s in STUDIES for c in s.claims]
 ROOMS = ("data", "network", "trials", "theory", "measures", "figures", "pictures", "planted")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _sweeps_are_built_once():
+    """The cells of a figure are the same for every test of this file; those of the scale `paper` are many."""
+    with pytest.MonkeyPatch.context() as patch:
+        for study in STUDIES:
+            figures = study.room("figures").FIGURES
+            for id, figure in figures.items():
+                patch.setitem(figures, id, replace(figure, sweep=cache(figure.sweep)))
+        yield
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
@@ -78,12 +92,13 @@ def test_published_verdicts_are_of_claims_as_they_are_registered(study):
 
 @pytest.mark.parametrize(("study", "id"), FIGURES)
 def test_a_figure_has_three_scales_and_its_trials_have_names(study, id, capsys):
-    figure = study.figure(id)
-    sweeps = [figure.sweep(scale) for scale in SCALES]
-    for sweep in sweeps[:2]:
+    sweeps = [study.figure(id).sweep(scale) for scale in SCALES]
+    for sweep in sweeps:
         assert all(cell.trial.name.startswith(f"{study.id}/") for cell in sweep.cells)
     assert len(sweeps[0].cells) <= len(sweeps[2].cells)
     assert main(["show", f"{study.id}/{id}"]) == 0
+    shown = re.findall(r"^\w+: (\d+) trainings", capsys.readouterr().out, re.MULTILINE)
+    assert shown == [str(len(sweep.cells)) for sweep in sweeps]
 
 
 @pytest.mark.parametrize(("study", "claim"), CLAIMS)

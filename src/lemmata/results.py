@@ -140,9 +140,13 @@ def made(
     figure = None if isinstance(source, Sweep) else source
     sweep = source if isinstance(source, Sweep) else source.sweep(scale)
     sweep = sweep if seeds is None else sweep.with_seeds(range(seeds))
+    caps = {
+        id(trial): getattr(trial, "steps", 0)
+        for trial in {id(c.trial): c.trial for c in sweep.cells}.values()
+    }
     given = {
         "status": lambda trial, rng: CONVERGED,
-        "steps": lambda trial, rng: getattr(trial, "steps", 0),
+        "steps": lambda trial, rng: caps[id(trial)],
         **variables,
     }
     rng = np.random.default_rng(0)
