@@ -120,6 +120,12 @@ def noise_change(results: xr.Dataset) -> xr.DataArray:
     return np.abs(error - error.sel(noise=0.0)).max("length")
 
 
+def noise_rise(results: xr.Dataset) -> xr.DataArray:
+    """The largest rise of that error over the lengths."""
+    error = results["cot_error"]
+    return (error - error.sel(noise=0.0)).max("length")
+
+
 # Training --------------------------------------------------------------------------------------------------------------
 
 
@@ -144,12 +150,6 @@ def stage_exponent(results: xr.Dataset) -> Estimate:
     """The exponent of the length of stage one in alpha."""
     steps = results["stage_one"].where(results["stage_one"] > 0)
     return exponent(steps, "match_fraction")
-
-
-def stage_share(results: xr.Dataset) -> xr.DataArray:
-    """The length of stage one over `T_1` with eps = 5 %; a stage that did not end counts as infinite."""
-    steps = results["stage_one"].where(results["stage_one"] >= 0, np.inf)
-    return steps / over_cells(results, lambda t: theory.stage1_time(theory.setting(t, 0.05)))
 
 
 def tail_constant(results: xr.Dataset) -> xr.DataArray:
