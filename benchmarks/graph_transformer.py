@@ -13,7 +13,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from benchmarks.timing import fastest, matrix_peak, pin
+from benchmarks.timing import fastest, matrix_peak, pin, torch_on
 
 pin(1)
 
@@ -125,16 +125,7 @@ def torch_steps(state, steps: int) -> dict[str, Callable[[], object]]:
             with torch.no_grad():
                 weights = [(w - 0.1 * g).requires_grad_() for w, g in zip(weights, slopes, strict=True)]
 
-    def on(threads: int) -> Callable[[], object]:
-        def timed() -> None:
-            pin(threads)
-            torch.set_num_threads(threads)
-            work()
-            pin(1)
-
-        return timed
-
-    return {"PyTorch eager, one thread": on(1), "PyTorch eager, two threads": on(2)}
+    return {"PyTorch eager, one thread": torch_on(1, work), "PyTorch eager, two threads": torch_on(2, work)}
 
 
 if __name__ == "__main__":

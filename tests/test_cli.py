@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from lemmata.cli import main
 from lemmata.lab.store import Store
 from lemmata.study import studies, study
+from tests import figures as toy
 
 RUN = ["run", "benign-overfitting/fig1", "--scale", "smoke", "--workers", "0"]
 
@@ -80,6 +82,26 @@ def test_check_judges_a_claim_under_each_reading_with_conditions_of_what_was_run
     assert set(margins[0]) == set(margins[1])
     assert margins[0] != margins[1]
     assert all(c["cells"] > 1 for c in plain[0]["conditions"])
+
+
+def test_an_adaptive_run_tells_its_verdicts_and_obeys_strict(monkeypatch, tmp_path, capsys):
+    toy.registered(monkeypatch, toy.claim(figure="edge", tolerance=(-inf, 1.0)))
+    words = [
+        "run",
+        "toy/edge",
+        "--adaptive",
+        "--budget",
+        "16",
+        "--workers",
+        "0",
+        "--out",
+        str(tmp_path / "o"),
+    ]
+    assert main(words) == 0
+    told = capsys.readouterr().out
+    assert "fails" in told
+    assert "from 16 trainings" in told
+    assert main([*words, "--strict"]) == 1
 
 
 def test_report_writes_a_page_a_table_or_a_record_of_what_is_stored(ran, tmp_path, monkeypatch, capsys):

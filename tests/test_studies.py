@@ -17,7 +17,7 @@ from lemmata.guard import double
 from lemmata.measure.compare import Condition
 from lemmata.study import SCALES, studies
 from lemmata.sweep import buckets
-from lemmata.trial import Descending, identity, random_key, with_precision
+from lemmata.trial import Descending, fields, identity, random_key, with_precision
 
 STUDIES = list(studies().values())
 FIGURES = [pytest.param(s, id, id=f"{s.id}/{id}") for s in STUDIES for id in s.figures]
@@ -132,36 +132,39 @@ def _stored(folder) -> xr.Dataset:
     return stored_order(str(folder)).results()
 
 
-def _structures(study):
-    """One trial of every structure in the smoke scale of every figure, the smallest of each class."""
+def _kinds(study):
+    """Trials in the smoke scale of all figures, one of every class and every choice (fields that are words or flags)."""
     found = {}
     for id in study.figures:
         for bucket in buckets(study.figure(id).sweep("smoke").cells):
             trial = bucket[0].trial
+            choices = [
+                (path, value) for path, value in fields(trial).items() if isinstance(value, str | bool)
+            ]
             if isinstance(trial, Descending):
-                found.setdefault((type(trial).__name__, id), trial)
+                found.setdefault((type(trial), *choices), trial)
     return list(found.values())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
 def test_compiled_functions_give_what_uncompiled_ones_give(study):
-    for trial in _structures(study):
+    for trial in _kinds(study):
         _compare(trial)
 
 
 def _compare(trial):
     with double():
-        one, key = with_precision(trial), random_key(trial, 0)
+        given = with_precision(trial), random_key(trial, 0)
 
-        def walk():
+        def walk(one, key):
             state = one.start(key)
             after = one.step(state)
             return state, after, one.watch(after), one.record(after)
 
-        compiled = jax.jit(walk)()
+        compiled = jax.jit(walk)(*given)
         with jax.disable_jit():
-            plain = walk()
+            plain = walk(*given)
     for a, b in zip(jax.tree.leaves(compiled), jax.tree.leaves(plain), strict=True):
         if jax.numpy.issubdtype(a.dtype, jax.numpy.inexact):
             loose = 1e-4 if a.dtype == "float32" else 1e-9  # a share of runs is single in a double trial, too

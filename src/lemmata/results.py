@@ -43,8 +43,8 @@ def trials(results: xr.Dataset | xr.DataArray) -> list[Trial]:
     return [one.trial for one in dict.fromkeys(held) if one is not None]
 
 
-def trial_at(results: xr.Dataset | xr.DataArray, **place: Any) -> Trial:
-    """The trial at a place; the first one where the place leaves several."""
+def trial_at(results: xr.Dataset | xr.DataArray, **place: Any) -> Any:
+    """The trial at a place, of whatever kind it is; the first one where the place leaves several."""
     return trials(results.sel(place) if place else results)[0]
 
 
