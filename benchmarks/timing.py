@@ -17,7 +17,7 @@ def pin(count: int) -> None:
         os.sched_setaffinity(0, CORES[:count])
 
 
-def torch_on(threads: int, work: Callable[[], object]) -> Callable[[], None]:
+def torch_on(threads: int, work: Callable[[], object]) -> Callable[[], object]:
     """Work of PyTorch's on so many cores, with as many threads."""
     import torch
 

@@ -337,8 +337,8 @@ def event2_over_predicted(r: xr.Dataset) -> Estimate:
     def predicted(trial) -> float:
         return theory.event2_duration(
             *trial.data.facts,
-            trial.network.degree,
-            float(trial.network.diagonal),
+            trial.network.degree,  # pyright: ignore[reportCallIssue]  (facts are three)
+            float(trial.network.diagonal),  # pyright: ignore[reportCallIssue]  (facts are three)
             1.0,  # pyright: ignore[reportCallIssue]  (facts are three)
         )
 

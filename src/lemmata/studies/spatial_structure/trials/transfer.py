@@ -104,8 +104,8 @@ class Transfer(Computed):
             return np.asarray(tied_logits(groups, network.diagonal, float(run["same"]), float(run["cross"])))
         descent = suited(data, network, 1.3e-4, steps=3000)
         run = train(
-            ImageDescent(data, network, descent, samples=self.source_samples, test_samples=1),
-            key=key,  # pyright: ignore[reportArgumentType]  (precision is abstract above, not the first field)
+            ImageDescent(data, network, descent, samples=self.source_samples, test_samples=1),  # pyright: ignore[reportArgumentType]  (precision is abstract above, not the first field)
+            key=key,
         )
         order = np.argsort(run["group_of"], kind="stable")
         return np.asarray(run["logits"], float)[np.ix_(order, order)]
@@ -271,8 +271,8 @@ def scratch(task: Task, key: Key) -> Run:
     run = []
     for size in trial.sizes:
         found = train(
-            ImageDescent(data, trial.network, descent, samples=size, test_samples=trial.test_samples),
-            key=key,  # pyright: ignore[reportArgumentType]  (precision is abstract above, not the first field)
+            ImageDescent(data, trial.network, descent, samples=size, test_samples=trial.test_samples),  # pyright: ignore[reportArgumentType]  (precision is abstract above, not the first field)
+            key=key,
         )
         run.append((float(found["test_error"]), float(found["cosine"])))
     return run
