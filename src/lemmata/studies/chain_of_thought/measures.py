@@ -168,8 +168,11 @@ def tail_exponent(results: xr.Dataset) -> Estimate:
 
 
 def time_exponent_in(results: xr.Dataset, over: str) -> Estimate:
-    """The exponent of the steps to the smallest loss in a quantity of the training."""
+    """The exponent of the steps to the smallest loss in a quantity of the training; of the steps a pattern where it is not
+    M."""
     where, side = _times(results, LEVELS[-1])
+    if over != "patterns":
+        where = where / over_cells(results, lambda t: t.data.patterns)
     return power_law(where, over, side).exponent
 
 
@@ -210,6 +213,13 @@ def late_rate(results: xr.Dataset, line: int) -> xr.DataArray:
     p1, p2, p3 = (ended(results, "moments").sel(power=n) for n in (1, 2, 3))
     unit = (p1 - 2 * p2 + p3) / (2 * over_cells(results, lambda t: t.data.patterns))
     return ended(results, "pulls").isel(mass=line) / unit
+
+
+def late_size(results: xr.Dataset, line: int, eps: float = 0.05) -> xr.DataArray:
+    """The size of the gradient between two columns of different steps, over eps, at the worst logged step from `T_1` on."""
+    first = over_cells(results, lambda t: theory.stage1_time(theory.setting(t, eps)))
+    sizes = np.abs(results["pulls_curve"].isel(mass=line)) / eps
+    return sizes.where(results["step"] >= first).max("step")
 
 
 def growth_share(results: xr.Dataset) -> xr.DataArray:

@@ -119,9 +119,13 @@ PLANTED: dict[str, Callable[[], xr.Dataset]] = {
     "gradient-other-other": _case("iterations", **_pulls(1.0)),
     "late-same-same": _case("iterations", **_pulls(0.0)),
     "late-other-same": _case("iterations", **_pulls(1.0)),
+    "late-same-other": _case("iterations", **_pulls(1.0)),
+    "late-other-other": _case("iterations", **_pulls(1.0)),
     "iterations-loss": _case("iterations", loss_curve=_loss(lambda t: 0.005, 0.5)),
     "iterations-patterns": _case("iterations", loss_curve=_loss(lambda t: 0.0005 * t.data.patterns**2)),
-    "iterations-steps": _case("iterations", loss_curve=_loss(lambda t: 0.1 * t.data.steps)),
+    "iterations-steps": _case(
+        "iterations", loss_curve=_loss(lambda t: 0.01 * t.data.patterns * t.data.steps)
+    ),
     "tail-steps": _case(
         "iterations",
         masses_curve=_matching(

@@ -97,11 +97,6 @@ def stage2_curve(s: Setting, start: float, begin: float = 0.0) -> Callable[[np.n
     return curve
 
 
-def gap_growth_bound(s: Setting, matched: np.ndarray) -> np.ndarray:
-    """Lemma F.3.6: the logit gap of same-step over other-step columns is at least `sum_b 2 eta alpha^2 / K^3 (1 - p(b))^2`."""
-    return np.cumsum(2 * s.learning_rate * s.match_fraction**2 / s.steps**3 * (1 - np.asarray(matched)) ** 2)
-
-
 class Bounds(NamedTuple):
     """Bounds on `p'^T G p`, positive where the logit falls, as polynomials in the attention p on matching columns."""
 
@@ -129,34 +124,10 @@ def gradient_bounds(s: Setting) -> dict[str, Bounds]:
     }
 
 
-def late_bounds(s: Setting, eps: float = 0.05) -> dict[str, Bounds]:
-    """Lemma F.3.7, (F.13) to (F.16), as printed: the same gradients in the second stage."""
-    p = Polynomial([0.0, 1.0])
-    rate = p * (1 - p) ** 2 / (2 * s.patterns)
-    little, none = Polynomial([eps]), Polynomial([-inf])
-    return {
-        "same pattern, same step": Bounds(none, -4 * rate),
-        "other pattern, same step": Bounds(-rate, rate),
-        "same pattern, other step": Bounds(-little, little),
-        "other pattern, other step": Bounds(-little, little),
-    }
-
-
 def first_gradient(s: Setting) -> dict[str, float]:
     """At the start, to leading order: `-alpha (K - 1)/K^3` on the same step, `+alpha/K^3` on others (ours)."""
     a, k = s.match_fraction, s.steps
     return {"same step": -a * (k - 1) / k**3, "other step": a / k**3}
-
-
-def first_masses(match_fraction: float, steps: int) -> dict[str, float]:
-    """Uniform attention by the chain a column belongs to (5.9): alpha/K, (1 - alpha)/K and (K - 1) times that elsewhere."""
-    a, k = match_fraction, steps
-    return {
-        "same pattern, same step": a / k,
-        "other pattern, same step": (1 - a) / k,
-        "same pattern, other step": a * (k - 1) / k,
-        "other pattern, other step": (1 - a) * (k - 1) / k,
-    }
 
 
 def span_logit(diagonal: float, patterns: int, coefficient_sum: float) -> float:
@@ -452,6 +423,7 @@ def predict(trial: Reasoning) -> tuple[list[Condition], list[Prediction]]:
             icl_examples(trial.test.match_fraction, q.label, q.label_primacy, s.patterns),
         ),
         Prediction("iterations, Theorem 3 (constant 1)", iterations(s)),
+        Prediction(f"iterations to a loss of {s.loss:g} (mended tail)", loss_time(s, s.patterns - 1)),
         Prediction(
             "attention off the matching columns at the end (mended tail)", float(tail_gap(trial.steps, s))
         ),
