@@ -56,6 +56,10 @@ def steps(results) -> Estimate:
     return mean(results.steps)
 
 
+def each(results):
+    return results.steps
+
+
 def misspelt(results) -> Estimate:
     return mean(results.stepz)
 

@@ -112,14 +112,24 @@ class Sweep:
             seeds = [seed for seed in self.seeds if keep is None or keep({**place, "seed": seed})]
             if not seeds:
                 continue
-            trial = self.template
-            for a, value in zip(self.axes, point, strict=True):
-                trial = a.apply(trial, value)
-            found += [Cell(trial, seed, place) for seed in seeds]
+            if point not in self._trials:
+                trial = self.template
+                for a, value in zip(self.axes, point, strict=True):
+                    trial = a.apply(trial, value)
+                self._trials[point] = trial
+            found += [Cell(self._trials[point], seed, place) for seed in seeds]
         return found
 
+    @cached_property
+    def _trials(self) -> dict[tuple[Any, ...], Trial]:
+        """The trials of the grid points that were asked for so far."""
+        return {}
+
     def with_seeds(self, seeds: Sequence[int]) -> "Sweep":
-        return replace(self, seeds=tuple(seeds))
+        """The same grid, its trials not built again, with other seeds."""
+        other = replace(self, seeds=tuple(seeds))
+        other.__dict__["_trials"] = self._trials
+        return other
 
     def with_fields(self, changes: Mapping[str, Any]) -> "Sweep":
         """The sweep with fields overridden, all at once: of the template, or the whole axis where a field is swept.
