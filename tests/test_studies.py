@@ -94,7 +94,7 @@ def test_published_verdicts_are_of_claims_as_they_are_registered(study):
 def test_a_figure_has_three_scales_and_its_trials_have_names(study, id, capsys):
     sweeps = [study.figure(id).sweep(scale) for scale in SCALES]
     for sweep in sweeps:
-        assert all(cell.trial.name.startswith(f"{study.id}/") for cell in sweep.cells)
+        assert all(trial.name.startswith(f"{study.id}/") for trial in sweep.cells.trials)
     assert len(sweeps[0].cells) <= len(sweeps[2].cells)
     assert main(["show", f"{study.id}/{id}"]) == 0
     shown = re.findall(r"^\w+: (\d+) trainings", capsys.readouterr().out, re.MULTILINE)

@@ -135,10 +135,7 @@ def made(
     figure = None if isinstance(source, Sweep) else source
     sweep = source if isinstance(source, Sweep) else source.sweep(scale)
     sweep = sweep if seeds is None else sweep.with_seeds(range(seeds))
-    caps = {
-        id(trial): getattr(trial, "steps", 0)
-        for trial in {id(c.trial): c.trial for c in sweep.cells}.values()
-    }
+    caps = {id(trial): getattr(trial, "steps", 0) for trial in sweep.cells.trials}
     given = {
         "status": lambda trial, rng: CONVERGED,
         "steps": lambda trial, rng: caps[id(trial)],
