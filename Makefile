@@ -9,7 +9,7 @@ demo: $(VENV)/.installed
 	$(BIN)/lemmata run benign-overfitting/fig1 --scale quick --reading "read-out left"
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2 -m "not slow" -q
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" -q
 
 test-slow: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 -m slow -q

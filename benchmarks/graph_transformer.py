@@ -14,7 +14,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from benchmarks.timing import fastest, matrix_peak, pin
+from benchmarks.timing import fastest, matrix_peak, pin, torch_on
 
 pin(1)
 
@@ -156,13 +156,7 @@ def torch_steps(state, steps: int) -> dict[str, Callable[[], object]]:
                 weights = [(w - 0.1 * g).requires_grad_() for w, g in zip(weights, slopes, strict=True)]
 
     def on(threads: int, mix: Callable) -> Callable[[], object]:
-        def timed() -> None:
-            pin(threads)
-            torch.set_num_threads(threads)
-            work(mix)
-            pin(1)
-
-        return timed
+        return torch_on(threads, lambda: work(mix))
 
     found = {"PyTorch eager, one thread": on(1, plainly), "PyTorch eager, two threads": on(2, plainly)}
     try:

@@ -14,7 +14,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from benchmarks.timing import CORES, fastest, matrix_peak, pin, side_by_side
+from benchmarks.timing import CORES, fastest, matrix_peak, pin, side_by_side, torch_on
 
 pin(1)
 
@@ -183,17 +183,8 @@ def torch_steps(states, steps: int) -> dict[str, Callable[[], object]]:
                 with torch.no_grad():
                     weights = [(w - g).requires_grad_() for w, g in zip(weights, slopes, strict=True)]
 
-    def on(threads: int) -> Callable[[], object]:
-        def timed() -> None:
-            pin(threads)
-            torch.set_num_threads(threads)
-            work()
-            pin(1)
-
-        return timed
-
-    two = {"PyTorch eager, two threads": on(2)} if len(CORES) > 1 else {}
-    return {"PyTorch eager, one thread": on(1)} | two
+    two = {"PyTorch eager, two threads": torch_on(2, work)} if len(CORES) > 1 else {}
+    return {"PyTorch eager, one thread": torch_on(1, work)} | two
 
 
 if __name__ == "__main__":

@@ -17,6 +17,19 @@ def pin(count: int) -> None:
         os.sched_setaffinity(0, CORES[:count])
 
 
+def torch_on(threads: int, work: Callable[[], object]) -> Callable[[], object]:
+    """Work of PyTorch's on so many cores, with as many threads."""
+    import torch
+
+    def timed() -> None:
+        pin(threads)
+        torch.set_num_threads(threads)
+        work()
+        pin(1)
+
+    return timed
+
+
 def fastest(contestants: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
     """The shortest time of each over rounds in which they take turns; the first, untimed turn compiles."""
     best = dict.fromkeys(contestants, float("inf"))

@@ -1,22 +1,36 @@
-"""Tests run on one thread each (pytest-xdist supplies the parallelism). They train small things once, so most of their
-time is compilation: it is kept short, and kept between runs. Shapes and types of arguments are checked on every call."""
+"""Tests run on one thread each (pytest-xdist supplies the parallelism, a file to a process). They train small things once, so
+most of their time is compilation: it is kept short, and kept between runs. Shapes and types of arguments are checked on every
+call. The slow tests run programs as users do, with all that the compiler does to them."""
 
 import os
+from pathlib import Path
 
 import pytest
-from jaxtyping import install_import_hook
 
-import tests.checked  # noqa: F401  (named by the hook)
+from tests.checked import check_calls
 
-install_import_hook("lemmata", "tests.checked.checked")
+check_calls("lemmata")
 
 import lemmata  # noqa: E402, F401  (first: the guard on the compiler comes before JAX starts)
-from lemmata.guard import double  # noqa: E402
+from lemmata.guard import FLAG, double  # noqa: E402
 from lemmata.lab.pool import cache_compilations, one_thread  # noqa: E402
 
+SHORT = "--xla_backend_optimization_level=0"
+SHORTER = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+"""What makes compilations short, the latter for compilers so new that the guard has a flag for them: older ones may not know
+it, and a flag that is not known ends the process."""
+
+MAPS = 20_000
+"""How many memory maps a process may have before it forgets its programs; systems allow some 65 000."""
+
 one_thread()
-os.environ["XLA_FLAGS"] += " --xla_backend_optimization_level=0"
 cache_compilations()
+
+
+def pytest_configure(config):
+    if config.getoption("-m") != "slow":
+        known = FLAG in os.environ["XLA_FLAGS"].split()
+        os.environ["XLA_FLAGS"] += f" {SHORT} {SHORTER}" if known else f" {SHORT}"
 
 
 @pytest.fixture(autouse=True)
@@ -28,8 +42,10 @@ def _in_double():
 
 @pytest.fixture(autouse=True, scope="module")
 def _forget_programs():
-    """Compiled programs of one file are not kept for the next: thousands of them in one process exhaust its memory maps."""
+    """Compiled programs are kept from file to file until they exhaust the memory maps of the process."""
     yield
-    import jax
+    maps = Path("/proc/self/maps")
+    if not maps.exists() or maps.read_bytes().count(b"\n") > MAPS:
+        import jax
 
-    jax.clear_caches()
+        jax.clear_caches()

@@ -10,7 +10,7 @@ import numpy as np
 
 from lemmata.measure.estimate import Estimate
 from lemmata.measure.simple import mean
-from lemmata.study import Claim, Figure, Study
+from lemmata.study import Claim, Figure, Question, Study
 from lemmata.sweep import Axis, Sweep, axis
 from lemmata.trial import put_all
 from tests.toys import Decay
@@ -35,14 +35,29 @@ def moved(scale):
     return Sweep(Decay(), (Axis("strength", (0.5, 0.1), both),), (0, 1))
 
 
+def edge(scale):
+    return Sweep(
+        Decay(), (axis("rate", (0.05, 0.1, 0.2, 0.4)), axis("target", (1e-4, 1e-3, 1e-2, 1e-1))), (0,)
+    )
+
+
+def in_time(results):
+    return (results["steps"] <= 20).where(results["steps"].notnull())
+
+
 FIGURES = {
     "rates": Figure("rates", rates, picture, "As it stands.", readings={"near": {}, "far": {"target": 0.01}}),
     "moved": Figure("moved", moved, picture, "As it stands."),
+    "edge": Figure("edge", edge, picture, "As it stands.", question=Question(in_time, "rate", "target")),
 }
 
 
 def steps(results) -> Estimate:
     return mean(results.steps)
+
+
+def each(results):
+    return results.steps
 
 
 def misspelt(results) -> Estimate:
@@ -64,7 +79,13 @@ def claim(id="steps", **changes):
 
 
 STUDY = Study(
-    "toy", "A toy", "Decay.", "@misc{toy}", {"rates": "Steps", "moved": "Steps"}, (claim(),), __name__
+    "toy",
+    "A toy",
+    "Decay.",
+    "@misc{toy}",
+    {"rates": "Steps", "moved": "Steps", "edge": "In time"},
+    (claim(),),
+    __name__,
 )
 
 

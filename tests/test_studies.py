@@ -2,6 +2,9 @@
 
 import importlib
 import json
+import re
+from dataclasses import replace
+from functools import cache
 
 import jax
 import numpy as np
@@ -14,12 +17,23 @@ from lemmata.guard import double
 from lemmata.measure.compare import Condition
 from lemmata.study import SCALES, studies
 from lemmata.sweep import buckets
-from lemmata.trial import Descending, identity, random_key, with_precision
+from lemmata.trial import Descending, fields, identity, random_key, with_precision
 
 STUDIES = list(studies().values())
 FIGURES = [pytest.param(s, id, id=f"{s.id}/{id}") for s in STUDIES for id in s.figures]
 CLAIMS = [pytest.param(s, c, id=f"{s.id}/{c.id}") for s in STUDIES for c in s.claims]
 ROOMS = ("data", "network", "trials", "theory", "measures", "figures", "pictures", "planted")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _sweeps_are_built_once():
+    """The cells of a figure are the same for every test of this file; those of the scale `paper` are many."""
+    with pytest.MonkeyPatch.context() as patch:
+        for study in STUDIES:
+            figures = study.room("figures").FIGURES
+            for id, figure in figures.items():
+                patch.setitem(figures, id, replace(figure, sweep=cache(figure.sweep)))
+        yield
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
@@ -78,12 +92,13 @@ def test_published_verdicts_are_of_claims_as_they_are_registered(study):
 
 @pytest.mark.parametrize(("study", "id"), FIGURES)
 def test_a_figure_has_three_scales_and_its_trials_have_names(study, id, capsys):
-    figure = study.figure(id)
-    sweeps = [figure.sweep(scale) for scale in SCALES]
-    for sweep in sweeps[:2]:
-        assert all(cell.trial.name.startswith(f"{study.id}/") for cell in sweep.cells)
+    sweeps = [study.figure(id).sweep(scale) for scale in SCALES]
+    for sweep in sweeps:
+        assert all(trial.name.startswith(f"{study.id}/") for trial in sweep.cells.trials)
     assert len(sweeps[0].cells) <= len(sweeps[2].cells)
     assert main(["show", f"{study.id}/{id}"]) == 0
+    shown = re.findall(r"^\w+: (\d+) trainings", capsys.readouterr().out, re.MULTILINE)
+    assert shown == [str(len(sweep.cells)) for sweep in sweeps]
 
 
 @pytest.mark.parametrize(("study", "claim"), CLAIMS)
@@ -117,36 +132,39 @@ def _stored(folder) -> xr.Dataset:
     return stored_order(str(folder)).results()
 
 
-def _structures(study):
-    """One trial of every structure in the smoke scale of every figure, the smallest of each class."""
+def _kinds(study):
+    """Trials in the smoke scale of all figures, one of every class and every choice (fields that are words or flags)."""
     found = {}
     for id in study.figures:
         for bucket in buckets(study.figure(id).sweep("smoke").cells):
             trial = bucket[0].trial
+            choices = [
+                (path, value) for path, value in fields(trial).items() if isinstance(value, str | bool)
+            ]
             if isinstance(trial, Descending):
-                found.setdefault((type(trial).__name__, id), trial)
+                found.setdefault((type(trial), *choices), trial)
     return list(found.values())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
 def test_compiled_functions_give_what_uncompiled_ones_give(study):
-    for trial in _structures(study):
+    for trial in _kinds(study):
         _compare(trial)
 
 
 def _compare(trial):
     with double():
-        one, key = with_precision(trial), random_key(trial, 0)
+        given = with_precision(trial), random_key(trial, 0)
 
-        def walk():
+        def walk(one, key):
             state = one.start(key)
             after = one.step(state)
             return state, after, one.watch(after), one.record(after)
 
-        compiled = jax.jit(walk)()
+        compiled = jax.jit(walk)(*given)
         with jax.disable_jit():
-            plain = walk()
+            plain = walk(*given)
     for a, b in zip(jax.tree.leaves(compiled), jax.tree.leaves(plain), strict=True):
         if jax.numpy.issubdtype(a.dtype, jax.numpy.inexact):
             loose = 1e-4 if a.dtype == "float32" else 1e-9  # a share of runs is single in a double trial, too

@@ -3,6 +3,7 @@
 import math
 from typing import ClassVar
 
+import equinox as eqx
 import jax
 import pytest
 
@@ -10,7 +11,7 @@ from lemmata.errors import BadInput
 from lemmata.studies.benign_overfitting.figures import template
 from lemmata.studies.shallow_vit.trials import ViTTraining
 from lemmata.sweep import Sweep, axis, buckets
-from lemmata.trial import Computed, fixed, get, identity, put, put_all, random_key
+from lemmata.trial import Computed, fixed, get, identity, key_number, put, put_all, random_key
 
 
 def test_identity_depends_on_content_and_seed_only():
@@ -18,6 +19,35 @@ def test_identity_depends_on_content_and_seed_only():
     assert identity(again, 0) == identity(template(), 0)
     assert identity(template(), 1) != identity(template(), 0)
     assert identity(put(template(), "data.signal_norm", 51.0), 0) != identity(template(), 0)
+
+
+class Part(eqx.Module):
+    size: float = 1.0
+
+
+class Other(eqx.Module):
+    size: float = 1.0
+
+
+class Whole(Computed):
+    """A trial with a part."""
+
+    name: ClassVar = "toys/whole"
+
+    data: Part | Other = Part()
+
+    def compute(self, key):
+        return {}
+
+
+def test_a_raised_revision_and_a_part_of_another_kind_make_another_trial_with_draws_of_its_own(monkeypatch):
+    def both(trial):
+        return identity(trial, 0), key_number(trial, 0)
+
+    first = both(Whole())
+    assert all(a != b for a, b in zip(first, both(Whole(Other())), strict=True))
+    monkeypatch.setattr(Whole, "revision", 2)
+    assert all(a != b for a, b in zip(first, both(Whole()), strict=True))
 
 
 def test_paired_fields_share_the_random_key_and_others_do_not():

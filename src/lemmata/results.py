@@ -43,8 +43,8 @@ def trials(results: xr.Dataset | xr.DataArray) -> list[Trial]:
     return [one.trial for one in dict.fromkeys(held) if one is not None]
 
 
-def trial_at(results: xr.Dataset | xr.DataArray, **place: Any) -> Trial:
-    """The trial at a place; the first one where the place leaves several."""
+def trial_at(results: xr.Dataset | xr.DataArray, **place: Any) -> Any:
+    """The trial at a place, of whatever kind it is; the first one where the place leaves several."""
     return trials(results.sel(place) if place else results)[0]
 
 
@@ -135,9 +135,10 @@ def made(
     figure = None if isinstance(source, Sweep) else source
     sweep = source if isinstance(source, Sweep) else source.sweep(scale)
     sweep = sweep if seeds is None else sweep.with_seeds(range(seeds))
+    caps = {id(trial): getattr(trial, "steps", 0) for trial in sweep.cells.trials}
     given = {
         "status": lambda trial, rng: CONVERGED,
-        "steps": lambda trial, rng: getattr(trial, "steps", 0),
+        "steps": lambda trial, rng: caps[id(trial)],
         **variables,
     }
     rng = np.random.default_rng(0)

@@ -14,7 +14,7 @@ import types
 import typing
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -129,6 +129,9 @@ class Descending(Trial):
         raise BadInput(f"{type(self).__name__} takes no data or weights of one's own.")
 
 
+Kind = TypeVar("Kind", bound=Descending)
+
+
 class Computed(Trial):
     """Work that is not a compiled training: a convex solver, a training in phases, an eigenvalue routine."""
 
@@ -137,7 +140,7 @@ class Computed(Trial):
         """Everything in one go; returns named scalars and arrays."""
 
 
-def with_precision(trial: Descending) -> Descending:
+def with_precision(trial: Kind) -> Kind:
     """The trial with its leaves as arrays of its own floating type."""
     dtype = jnp.dtype(trial.precision)
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype if isinstance(leaf, float) else None), trial)

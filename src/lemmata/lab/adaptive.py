@@ -15,8 +15,9 @@ import xarray as xr
 
 from lemmata.errors import require
 from lemmata.measure.binomial import Counts
-from lemmata.measure.boundary import Boundary, boundary
+from lemmata.measure.boundary import boundary
 from lemmata.measure.estimate import Estimate
+from lemmata.measure.exponent import PowerLaw
 from lemmata.sweep import Sweep
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Refined:
 
     sweep: Sweep
     results: xr.Dataset
-    boundary: Boundary
+    boundary: PowerLaw
 
     @property
     def trainings(self) -> int:
@@ -77,7 +78,7 @@ def search(
     width: float,
     budget: int,
     batch: int = 8,
-) -> tuple[np.ndarray, Boundary]:
+) -> tuple[np.ndarray, PowerLaw]:
     """The number of seeds to run at each grid point, found round by round, and the law of the boundary.
 
     `observe(counts)` gives the success of the first `counts[point]` seeds at each point of the grid (dimensions: the

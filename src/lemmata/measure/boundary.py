@@ -11,7 +11,7 @@ import xarray as xr
 from lemmata.measure.binomial import Counts, Link, counted, informative, likelihood, profile
 from lemmata.measure.columns import columns, logarithm
 from lemmata.measure.estimate import Estimate, Unmeasurable, answering, needs
-from lemmata.measure.exponent import middle_of, spanned
+from lemmata.measure.exponent import PowerLaw, middle_of, spanned
 from lemmata.measure.profile import drop_at, profile_interval, root
 from lemmata.measure.simple import jackknife
 
@@ -21,25 +21,7 @@ NO_BEND = "the runs do not tell how the boundary bends."
 PARTED = "One line parts all successes from all failures: the interval is bounded by the grid."
 
 
-@dataclass(frozen=True)
-class Boundary:
-    """The law `threshold = constant * over ** exponent` of a critical line.
-
-    `constant` is the threshold at `over = 1` (see `boundary` for other references). `bend` is the change of the local
-    exponent from the lowest to the highest value of `over`: an interval without 0 says that it is not a power law.
-    """
-
-    exponent: Estimate
-    constant: Estimate
-    bend: Estimate
-
-    @staticmethod
-    def absent(reason: str) -> "Boundary":
-        nothing = Estimate.absent(reason)
-        return Boundary(nothing, nothing, nothing)
-
-
-@answering(Boundary.absent)
+@answering(PowerLaw.absent)
 def boundary(
     success: xr.DataArray,
     threshold: str,
@@ -49,7 +31,7 @@ def boundary(
     link: Link = "logit",
     paired: bool = False,
     level: float = 0.95,
-) -> Boundary:
+) -> PowerLaw:
     """The critical value of the axis `threshold` as a function of the axis `over`, with its law.
 
     Success of every cell follows `link(p) = s * (log threshold - exponent * log over - log constant)`: one model for
@@ -82,7 +64,7 @@ def boundary(
     except Unmeasurable as reason:
         bend = Estimate.absent(str(reason), count)
     law = replace(_localised(law, model, grade), seen=spanned(over, runs.by[over]))
-    return Boundary(law, constant.map(_exp), bend)
+    return PowerLaw(law, constant.map(_exp), bend)
 
 
 def _localised(law: Estimate, model: "_Model", grade: float) -> Estimate:

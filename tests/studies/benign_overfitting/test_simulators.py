@@ -22,7 +22,7 @@ from lemmata.studies.benign_overfitting.trials.simulators import Grams, Rows, co
 from lemmata.trial import put, put_all, random_key
 
 INSTANCES = [
-    (2, True, True),
+    pytest.param(2, True, True, marks=pytest.mark.slow),
     (5, True, False),
     (12, False, True),
 ]

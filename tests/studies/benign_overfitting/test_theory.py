@@ -109,34 +109,28 @@ def first_lead(past, labels, token):
     return int(np.argmax(leads)), leads
 
 
-def test_stage_one_ends_before_the_explicit_t1_and_the_lead_lasts():
-    """Lemma D.5: the signal leads 3M times by T1, and keeps the lead; V_+ and |V_n,i| at T1 are as in its proof."""
-    s, start, _, past = run(LITERAL_BENIGN)
+@pytest.mark.parametrize(
+    ("setting", "token", "end", "values"),
+    [
+        (LITERAL_BENIGN, 0, theory.benign_stage1_end, theory.benign_values_at_stage1_end),
+        (HARMFUL, 1, theory.harmful_stage1_end, theory.harmful_values_at_stage1_end),
+    ],
+    ids=["benign", "harmful"],
+)
+def test_stage_one_ends_before_the_explicit_t1_and_the_lead_lasts(setting, token, end, values):
+    """Lemmas D.5, E.3: the signal (the strong noise) leads 3M times by T1, and keeps the lead; its value and those of the other
+    tokens at T1 are as in the proofs."""
+    s, start, _, past = run(setting)
     time = np.cumsum(past["rates"])
-    bound = theory.benign_stage1_end(s) * s.learning_rate
-    first, leads = first_lead(past, np.asarray(start.labels), 0)
+    bound = end(s) * s.learning_rate
+    first, leads = first_lead(past, np.asarray(start.labels), token)
     assert time[first] <= bound
     assert leads[first:].all()
     at = int(np.searchsorted(time, bound))
-    signal, noise = theory.benign_values_at_stage1_end(s)
+    least, most = values(s)
     signed = np.asarray(start.labels)[:, None] * past["values"][at]
-    assert signed[:, 0].min() >= signal
-    assert np.abs(past["values"][at, :, 1:]).max() <= noise
-
-
-def test_harmful_stage_one_ends_before_its_explicit_t1():
-    """Lemma E.3: the strong noise leads 3M times by T1."""
-    s, start, _, past = run(HARMFUL)
-    time = np.cumsum(past["rates"])
-    bound = theory.harmful_stage1_end(s) * s.learning_rate
-    first, leads = first_lead(past, np.asarray(start.labels), 1)
-    assert time[first] <= bound
-    assert leads[first:].all()
-    at = int(np.searchsorted(time, bound))
-    strong, others = theory.harmful_values_at_stage1_end(s)
-    signed = np.asarray(start.labels)[:, None] * past["values"][at]
-    assert signed[:, 1].min() >= strong
-    assert np.abs(np.delete(past["values"][at], 1, axis=1)).max() <= others
+    assert signed[:, token].min() >= least
+    assert np.abs(np.delete(past["values"][at], token, axis=1)).max() <= most
 
 
 def test_early_growth_is_at_least_what_the_proofs_use():

@@ -102,7 +102,7 @@ def length_exponent(results: xr.Dataset, variable: str, over: str) -> Estimate:
 def vote_gap(results: xr.Dataset, variable: str) -> xr.DataArray:
     """How far a run lies from the law of the vote, at the worst length of three examples and more."""
     law = vote_law(results, variable)
-    return np.abs(results[variable] - law).sel(length=slice(3, None)).max("length")
+    return np.abs(results[variable] - law).sel(length=slice(3, None)).max("length")  # pyright: ignore[reportAttributeAccessIssue]  (NumPy's function of a DataArray gives one)
 
 
 def vote_law(results: xr.Dataset, variable: str) -> xr.DataArray:
@@ -117,7 +117,7 @@ def vote_law(results: xr.Dataset, variable: str) -> xr.DataArray:
 def noise_change(results: xr.Dataset) -> xr.DataArray:
     """The largest change of the chain-of-thought error over the lengths, from the same run without noise."""
     error = results["cot_error"]
-    return np.abs(error - error.sel(noise=0.0)).max("length")
+    return np.abs(error - error.sel(noise=0.0)).max("length")  # pyright: ignore[reportArgumentType]  (NumPy's function of a DataArray gives one)
 
 
 def noise_rise(results: xr.Dataset) -> xr.DataArray:
@@ -205,7 +205,7 @@ def gradient_margin(results: xr.Dataset, line: int) -> xr.DataArray:
     room = np.minimum(bound(1) - found, found - bound(0))
     first = over_cells(results, lambda t: theory.stage1_time(theory.setting(t, 0.05)))
     size = over_cells(results, lambda t: t.data.match_fraction / t.data.steps**3)
-    return (room / size).where(results["step"] <= first).min("step")
+    return (room / size).where(results["step"] <= first).min("step")  # pyright: ignore[reportAttributeAccessIssue]  (NumPy's function of a DataArray gives one)
 
 
 def late_rate(results: xr.Dataset, line: int) -> xr.DataArray:
@@ -239,7 +239,7 @@ def growth_share(results: xr.Dataset) -> xr.DataArray:
 def classes_gap(results: xr.Dataset) -> xr.DataArray:
     """The largest distance of p(t) between prompts as drawn and expected counts."""
     p = matched(results)
-    gap = np.abs(p.sel(simulator="patterns") - p.sel(simulator="classes")).max("step")
+    gap = np.abs(p.sel(simulator="patterns") - p.sel(simulator="classes")).max("step")  # pyright: ignore[reportArgumentType]  (NumPy's function of a DataArray gives one)
     return gap.expand_dims(simulator=results["simulator"])
 
 
@@ -251,7 +251,7 @@ def drift(results: xr.Dataset) -> xr.DataArray:
 def disagreement(results: xr.Dataset) -> xr.DataArray:
     """The largest difference of the two simulators along the loss."""
     curves = results["loss_curve"]
-    gap = np.abs(curves.sel(simulator="tokens") - curves.sel(simulator="patterns")).max("step")
+    gap = np.abs(curves.sel(simulator="tokens") - curves.sel(simulator="patterns")).max("step")  # pyright: ignore[reportArgumentType]  (NumPy's function of a DataArray gives one)
     return gap.expand_dims(simulator=results["simulator"])
 
 

@@ -295,7 +295,7 @@ def agreement(results: xr.Dataset) -> Drawn:
     figure, panels = canvas(2)
     lines(panels[0], results["loss_curve"], "step", "simulator", "{}")
     curves = results["loss_curve"]
-    gap = np.abs(curves.sel(simulator="tokens") - curves.sel(simulator="patterns")) + 1e-18
+    gap = abs(curves.sel(simulator="tokens") - curves.sel(simulator="patterns")) + 1e-18
     line(panels[1], gap, "step", BLUE, "difference")
     panel(panels[0], "step", "loss", f"M = {settings(results)['data.patterns']}", "x")
     panel(panels[1], "step", "difference of the losses", "", "xy")

@@ -85,7 +85,7 @@ def stage2_curve(s: Setting, start: float, begin: float = 0.0) -> Callable[[np.n
 
     def speed(_: float, u: np.ndarray) -> np.ndarray:
         p = match_share(u, s.match_fraction)
-        return s.learning_rate / s.patterns * p * (1 - p) ** 2
+        return s.learning_rate / s.patterns * p * (1 - p) ** 2  # pyright: ignore[reportReturnType]  (of an array, an array)
 
     def curve(t: np.ndarray) -> np.ndarray:
         since = np.maximum(np.asarray(t, float) - begin, 0)
@@ -254,7 +254,7 @@ def _errors_from(
         following, losers = np.zeros(total + 1), 0.0
         for count in np.flatnonzero(voters > 1e-15):
             joint = voters[count] * wins[count, : count + 1]
-            following += np.convolve(joint, _binomial(total - count, onward[target]))
+            following += np.convolve(joint, _binomial(total - count, onward[target]))  # pyright: ignore[reportArgumentType]  (an integer of NumPy)
             losers += joint @ (count - np.arange(count + 1))
         errors.append(1 - following.sum())
         lost = matrix[state] * (np.arange(n) != target)

@@ -352,7 +352,7 @@ def ablation(scale: Scale) -> Sweep:
 
 def single_pass(scale: Scale) -> Sweep:
     samples = by_scale(scale, (20, 40), (250, 500, 1000, 2000), (500, 1000, 2000, 4000, 8000))
-    once = {"descent__batches": "single-pass", "descent__stop": "cap"}
+    once: dict[str, Any] = {"descent__batches": "single-pass", "descent__stop": "cap"}
     trial = base(scale, (0.5, few(scale, 0.06)), **once)
     return Sweep(trial, (axis("data.samples", samples),), seeds(scale, 8))
 
@@ -373,7 +373,7 @@ def neurons(scale: Scale) -> Sweep:
 
 def spurious(scale: Scale) -> Sweep:
     shares = by_scale(scale, (0.0, 1.0), (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
-    background = {"data__background": "spurious_zero", "data__removal": "background"}
+    background: dict[str, Any] = {"data__background": "spurious_zero", "data__removal": "background"}
     trial = base(scale, (0.3, 0.1), (8, 40, 80), 1500, **background)
     return Sweep(trial, (Axis("removed", shares, moving(remove_background)),), seeds(scale, 32))
 

@@ -193,12 +193,12 @@ def steps_ratio(results: xr.Dataset, arm: str) -> Estimate:
 def heads_spread(results: xr.Dataset) -> Estimate:
     """The standard deviation of log steps with four heads over that with one."""
     logs = np.log(results["steps"].astype(float))
-    needs(float(logs.sel(variant="one head").std()) > 0, "all runs with one head took the same steps.")
+    needs(float(logs.sel(variant="one head").std()) > 0, "all runs with one head took the same steps.")  # pyright: ignore[reportAttributeAccessIssue]  (NumPy's function of a DataArray gives one)
 
     def spread(values: xr.DataArray) -> float:
         return float(values.sel(variant="four heads").std() / values.sel(variant="one head").std())
 
-    return bootstrap(spread, logs)
+    return bootstrap(spread, logs)  # pyright: ignore[reportArgumentType]  (NumPy's function of a DataArray gives one)
 
 
 # Attention -------------------------------------------------------------------------------------------------------------
@@ -404,7 +404,7 @@ def key_cosine(results: xr.Dataset) -> Estimate:
 def keys_over_queries(results: xr.Dataset) -> Estimate:
     """The logarithm of the growth of discriminative keys over that of queries, beyond 1 - lambda (168)."""
     keys, queries = (
-        np.log(end / start).isel(pattern=slice(0, 2)).mean("pattern")
+        np.log(end / start).isel(pattern=slice(0, 2)).mean("pattern")  # pyright: ignore[reportAttributeAccessIssue]  (NumPy's function of a DataArray gives one)
         for start, end in (_ends(results, name) for name in ("key_norm", "query_norm"))
     )
     noise = setting(trial_at(results)).token_noise
@@ -482,7 +482,7 @@ def constants(results: xr.Dataset) -> dict[str, Any]:
         return np.array([1.0, *rows[i].values()])
 
     time = np.log(results["steps"].where(results["status"] == 1) * _rates(results))
-    time = time.mean([d for d in time.dims if d != "variant"])
+    time = time.mean([d for d in time.dims if d != "variant"])  # pyright: ignore[reportAttributeAccessIssue]  (NumPy's function of a DataArray gives one)
     timed = [i for i in kept if np.isfinite(time.sel(variant=i))]
     fit = np.linalg.lstsq(np.stack([design(i) for i in timed]), [float(time.sel(variant=i)) for i in timed])[
         0

@@ -32,7 +32,7 @@ def about(law: Law, spread: float = 0.1) -> Callable[[Any, Rng], float]:
     return lambda trial, rng: law(trial) * np.exp(spread * rng.normal())
 
 
-def along(curve: Callable[[np.ndarray], Any], jitter: float = 0.01) -> Callable[[Any, Rng], np.ndarray]:
+def along(curve: Callable[[float], Any], jitter: float = 0.01) -> Callable[[Any, Rng], np.ndarray]:
     """A curve over the logged steps, its time stretched a little from run to run; `curve(t)` gives one row a step."""
 
     def drawn(trial: Any, rng: Rng) -> np.ndarray:

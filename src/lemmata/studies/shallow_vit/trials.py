@@ -150,7 +150,7 @@ class ViTTraining(Learner):
         return _sample_loss(self, params, sample, world.votes)
 
     def rates(self, params: Weights) -> PyTree:
-        return Weights(self.descent.attention_rate, self.descent.attention_rate, 1.0, 1.0)
+        return Weights(self.descent.attention_rate, self.descent.attention_rate, 1.0, 1.0)  # pyright: ignore[reportArgumentType]  (rates in place of weights)
 
     def watch(self, state: Learning) -> Record:
         return _look(self, state) if self.probes in ("attention", "neurons") else {}

@@ -48,7 +48,7 @@ def seeds(scale: Scale, smoke: int, quick: int, paper: int) -> tuple[int, ...]:
 
 def to_the_end(rate: float, attention_rate: float, steps: int, logs: int, **options: Any) -> Descent:
     """Plain descent that goes to its last step, logged evenly."""
-    given = {"stop": "cap", "spacing": "even"} | options
+    given: dict[str, Any] = {"stop": "cap", "spacing": "even"} | options
     return Descent(learning_rate=rate, attention_rate=attention_rate, steps=steps, logs=logs, **given)
 
 
@@ -80,9 +80,9 @@ def _fig2(scale: Scale) -> Sweep:
 def _tiny(steps: int, logs: int, **changes: Any) -> ImageDescent:
     """A sample small enough for a smoke run, on which descent still learns."""
     trial = ImageDescent(
-        TINY,
-        PositionalNetwork(diagonal=3.0),
-        to_the_end(1e-3, 3e3, steps, logs),
+        data=TINY,
+        network=PositionalNetwork(diagonal=3.0),
+        descent=to_the_end(1e-3, 3e3, steps, logs),
         samples=1000,
         test_samples=1000,
     )
@@ -106,7 +106,9 @@ def _with_attention(trial: ImageDescent, kind: str) -> ImageDescent:
 
 def _encodings(scale: Scale) -> Sweep:
     steps, samples = by_scale(scale, (60, 200), (2500, 1500), (3500, 4000))
-    trial = ImageDescent(SMALL, descent=to_the_end(2e-4, 1e4, steps, 21), samples=samples, test_samples=1000)
+    trial = ImageDescent(
+        data=SMALL, descent=to_the_end(2e-4, 1e4, steps, 21), samples=samples, test_samples=1000
+    )
     kinds = Axis("attention", ("logits", "encodings", "self"), _with_attention)
     return Sweep(trial, (kinds,), seeds(scale, 2, 6, 10))
 
@@ -152,7 +154,7 @@ def _idealised(data: Structured, beta: float, growth: float, **options: Any) -> 
     the setting (a larger diagonal makes the logits slower and alpha more sensitive)."""
     network = PositionalNetwork(linear=1e-8, diagonal=beta)
     descent = suited(data, network, growth, **options)
-    return IdealisedDescent(data, network, descent, test_draws=10_000)
+    return IdealisedDescent(data=data, network=network, descent=descent, test_draws=10_000)
 
 
 def _suiting(trial: IdealisedDescent, growth: float) -> IdealisedDescent:
@@ -269,7 +271,7 @@ def _frozen_attention(scale: Scale) -> Sweep:
     trial = by_scale(
         scale,
         _tiny(400, 5, samples=600),
-        ImageDescent(SMALL, descent=to_the_end(2e-4, 1e4, 2000, 21), samples=2000),
+        ImageDescent(data=SMALL, descent=to_the_end(2e-4, 1e4, 2000, 21), samples=2000),
         changed(template(), descent__steps=3500, descent__logs=31),
     )
 
@@ -282,9 +284,9 @@ def _frozen_attention(scale: Scale) -> Sweep:
 def _linear_phase(scale: Scale) -> Sweep:
     steps, logs = by_scale(scale, (600, 61), (1000, 201), (1000, 201))
     trial = ImageDescent(
-        put(SMALL, "dimension", 8),
-        PositionalNetwork(diagonal=3.0, init=1e-7),
-        to_the_end(1e-4, 1.0, steps, logs),
+        data=put(SMALL, "dimension", 8),
+        network=PositionalNetwork(diagonal=3.0, init=1e-7),
+        descent=to_the_end(1e-4, 1.0, steps, logs),
         test_samples=100,
     )
     linears = by_scale(scale, (3e-4, 1e-3), (1e-4, 3e-4, 1e-3), (1e-4, 3e-4, 1e-3))
@@ -304,9 +306,9 @@ def _linear_phase(scale: Scale) -> Sweep:
 
 
 def _coupling(scale: Scale) -> Sweep:
-    trial = changed(CoupledDescent(), realistic__descent__logs=41)
+    trial = changed(CoupledDescent(), realistic__descent__logs=41)  # pyright: ignore[reportCallIssue]  (abstract above, not fields)
     if scale == "smoke":
-        trial = CoupledDescent(_tiny(400, 11, network__init=1e-5, test_samples=200), draws=4000)
+        trial = CoupledDescent(realistic=_tiny(400, 11, network__init=1e-5, test_samples=200), draws=4000)  # pyright: ignore[reportCallIssue]  (abstract above, not fields)
     samples = by_scale(
         scale, (500, 2000), (500, 1000, 2000, 4000, 8000), (1000, 2000, 4000, 8000, 16_000, 32_000)
     )

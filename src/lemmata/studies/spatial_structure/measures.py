@@ -305,7 +305,7 @@ def _event1_over_predicted(r: xr.Dataset) -> xr.DataArray:
     def predicted(trial) -> float:
         network, descent = trial.network, trial.descent
         beta, rate = float(network.diagonal), float(descent.learning_rate)
-        return theory.event1_time(*trial.data.facts, network.degree, beta, rate, float(trial.alignment))
+        return theory.event1_time(*trial.data.facts, network.degree, beta, rate, float(trial.alignment))  # pyright: ignore[reportCallIssue]  (facts are three)
 
     return _reached(r, "event1") / over_cells(r, predicted)
 
@@ -336,7 +336,10 @@ def event2_exponent(r: xr.Dataset) -> Estimate:
 def event2_over_predicted(r: xr.Dataset) -> Estimate:
     def predicted(trial) -> float:
         return theory.event2_duration(
-            *trial.data.facts, trial.network.degree, float(trial.network.diagonal), 1.0
+            *trial.data.facts,
+            trial.network.degree,  # pyright: ignore[reportCallIssue]  (facts are three)
+            float(trial.network.diagonal),  # pyright: ignore[reportCallIssue]  (facts are three)
+            1.0,  # pyright: ignore[reportCallIssue]  (facts are three)
         )
 
     return mean(second_duration(r) / over_cells(r, predicted))
@@ -505,7 +508,8 @@ def sign_law(r: xr.Dataset) -> Estimate:
     total = 0.0
     for samples in (1, 2, 3, 4):
         wrong = over_cells(
-            r.isel(learner=0, drop=True), lambda t, n=samples: theory.sign_error(*t.data.facts, n)
+            r.isel(learner=0, drop=True),
+            lambda t, n=samples: theory.sign_error(*t.data.facts, n),  # pyright: ignore[reportCallIssue]  (facts are three)
         )
         predicted = wrong * (1 - 2 * left) + left
         total = total + error.where(size == samples).max("downstream") / predicted
@@ -514,7 +518,7 @@ def sign_law(r: xr.Dataset) -> Estimate:
 
 def coupon_law(r: xr.Dataset) -> Estimate:
     """Samples needed over what coupon collecting predicts."""
-    predicted = over_cells(r, lambda t: theory.coupon_samples(*t.data.facts, float(t.target_error)))
+    predicted = over_cells(r, lambda t: theory.coupon_samples(*t.data.facts, float(t.target_error)))  # pyright: ignore[reportCallIssue]  (facts are three)
     return mean(r.needed / predicted)
 
 

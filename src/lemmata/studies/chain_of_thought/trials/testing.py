@@ -96,8 +96,8 @@ class Testing(eqx.Module):
             given = np.zeros(0)
         check_transitions(given)
         require(
-            given.shape[1] == self.patterns,
-            f"the transition matrices are for {given.shape[1]} patterns; set test.patterns={given.shape[1]} too.",
+            given.shape[1] == self.patterns,  # pyright: ignore[reportGeneralTypeIssues]  (three dimensions, as just checked)
+            f"the transition matrices are for {given.shape[1]} patterns; set test.patterns={given.shape[1]} too.",  # pyright: ignore[reportGeneralTypeIssues]  (as above)
         )
         ordered = np.sort(given, axis=-1)
         clear = ordered[..., -1] > ordered[..., -2] + 1e-12

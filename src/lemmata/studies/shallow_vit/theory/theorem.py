@@ -238,7 +238,7 @@ def steps_from_growth(s: Setting, attention: float) -> float:
         return math.inf
     top = max(1.0, second**-0.5 if second else 0.0, fifth**-0.2 if fifth else 0.0)
     time = brentq(lambda x: fifth * x**5 + second * x**2 - 1, 0.0, top)
-    return float(time) / s.learning_rate
+    return float(time) / s.learning_rate  # pyright: ignore[reportArgumentType]  (the root alone)
 
 
 def concentration_error(samples: int) -> float:

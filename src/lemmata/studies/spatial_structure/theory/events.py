@@ -194,7 +194,8 @@ def event2_duration(D: int, C: int, q: float, p: int, beta: float, eta: float, l
             return 0.0
         unit = 1 / np.max(np.abs(output))
         power = brentq(lambda x: np.mean(output * expit(-math.exp(x) * unit * output)), -10, 20)
-        strength = math.exp(power) * unit  # alpha^p at which the risk is least
+        # alpha^p at which the risk is least
+        strength = math.exp(power) * unit  # pyright: ignore[reportArgumentType]  (the root alone)
         slack = expit(-strength * output)
         return float(p * strength * scores.same / (C - 1) * np.mean(slack * spread))
 

@@ -99,12 +99,13 @@ class Transfer(Computed):
                 data, network, 1e-3, stop="target", target_loss=float(self.target_loss), steps=60_000
             )
             start = 0.1 * float(descent.learning_rate) ** 0.5  # well below where the sigmoid moves
-            source = IdealisedDescent(data, network, descent, alignment=start, draws=500, test_draws=10)
+            source = IdealisedDescent(data, network, descent, alignment=start, draws=500, test_draws=10)  # pyright: ignore[reportArgumentType]  (precision is abstract above, not the first field)
             run = train(source, key=key)
             return np.asarray(tied_logits(groups, network.diagonal, float(run["same"]), float(run["cross"])))
         descent = suited(data, network, 1.3e-4, steps=3000)
         run = train(
-            ImageDescent(data, network, descent, samples=self.source_samples, test_samples=1), key=key
+            ImageDescent(data, network, descent, samples=self.source_samples, test_samples=1),  # pyright: ignore[reportArgumentType]  (precision is abstract above, not the first field)
+            key=key,
         )
         order = np.argsort(run["group_of"], kind="stable")
         return np.asarray(run["logits"], float)[np.ix_(order, order)]
@@ -214,7 +215,7 @@ def value_descent(task: Task, key: Key) -> Run:
     weights = Weights(jnp.asarray(task.logits, jnp.float32), value)
     run = []
     for size in trial.sizes:
-        refit = ImageDescent(data, network, descent, samples=size, test_samples=trial.test_samples)
+        refit = ImageDescent(data, network, descent, samples=size, test_samples=trial.test_samples)  # pyright: ignore[reportArgumentType]  (precision is abstract above, not the first field)
         found = train(refit, key=jax.random.fold_in(key, 1), weights=weights)
         run.append((float(found["test_error"]), float(found["cosine"])))
     return run
@@ -270,7 +271,8 @@ def scratch(task: Task, key: Key) -> Run:
     run = []
     for size in trial.sizes:
         found = train(
-            ImageDescent(data, trial.network, descent, samples=size, test_samples=trial.test_samples), key=key
+            ImageDescent(data, trial.network, descent, samples=size, test_samples=trial.test_samples),  # pyright: ignore[reportArgumentType]  (precision is abstract above, not the first field)
+            key=key,
         )
         run.append((float(found["test_error"]), float(found["cosine"])))
     return run
@@ -318,6 +320,6 @@ def perceptron(task: Task, key: Key) -> Run:
     """A small ReLU network on the coefficients."""
     trial, run = task.trial, []
     for size in trial.sizes:
-        net = Perceptron(trial.data, samples=size, test_samples=trial.test_samples)
+        net = Perceptron(trial.data, samples=size, test_samples=trial.test_samples)  # pyright: ignore[reportArgumentType]  (precision is abstract above, not the first field)
         run.append((float(train(net, key=key)["test_error"]), 1.0))
     return run
