@@ -27,7 +27,7 @@ def _planted(figure: str, **variables: Any) -> Callable[[], xr.Dataset]:
             nonlocal seen
             if seen[0] is not trial:  # seeds of one grid point share it
                 seen = trial, np.asarray(value(trial))
-            return seen[1] * exp(0.02 * rng.normal())
+            return np.asarray(seen[1] * exp(0.02 * rng.normal()))
 
         return drawn
 
