@@ -54,6 +54,13 @@ def arrived(results: xr.Dataset) -> xr.DataArray:
     return with_critical_point(results) & (results.distance <= 1e-8)
 
 
+def settled(results: xr.Dataset) -> xr.DataArray:
+    """Of those, the runs long enough for the slowest direction to be alone: the next slowest has lost a factor 100 against it,
+    by the spectrum of the Hessian at W_n."""
+    apart = results.step_size * (results.curvature_next - results.curvature_low)
+    return arrived(results) & (results.steps * apart >= np.log(100))
+
+
 def near(results: xr.Dataset) -> xr.DataArray:
     """Of those with a critical point, the runs that came within 1e-6 of it: their last three decades lie below 1e-3."""
     return with_critical_point(results) & (results.distance <= 1e-6)

@@ -165,6 +165,7 @@ class Descents(Learner):
             "contraction": ahead / self._distance(state),
             "contraction_exact": 1 - rate * sight.spectrum[0],
             "curvature_low": sight.spectrum[0],
+            "curvature_next": sight.spectrum[min(1, size - 1)],
             "curvature_high": sight.spectrum[-1],
             "step_size": rate,
             "rate_sharp": sight.fisher[0] / sight.fisher[-1],
