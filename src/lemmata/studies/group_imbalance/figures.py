@@ -164,7 +164,7 @@ def _fig4_5a(scale: Scale) -> Sweep:
         descent=_descent(by_scale(scale, 500, 4000, 40_000)),
     )
     neurons = by_scale(scale, (1, 2), (1, 2, 3, 4), (1, 2, 3, 4, 5))
-    return Sweep(trial, (axis("population.neurons", neurons),), _seeds(scale, 3, 20, 40))
+    return Sweep(trial, (axis("population.neurons", neurons),), _seeds(scale, 3, 12, 40))
 
 
 def _fig4_5b(scale: Scale) -> Sweep:
@@ -184,8 +184,8 @@ def _groups(scale: Scale, **fields) -> Descents:
     return Descents(
         population=Population(samples=by_scale(scale, 4000, 20_000, 20_000), **fields),
         descent=Descent(
-            learning_rate=1.0, loss="cross-entropy", stop="cap", steps=by_scale(scale, BUDGET, 1000, 1000),
-            log_at=by_scale(scale, (BUDGET,), (BUDGET, 1000), (BUDGET, 1000)),
+            learning_rate=1.0, loss="cross-entropy", stop="cap", steps=by_scale(scale, BUDGET, BUDGET, 1000),
+            log_at=by_scale(scale, (BUDGET,), (BUDGET,), (BUDGET, 1000)),
         ),
         arrive=0.0,
         test_points=by_scale(scale, 2000, 10_000, 100_000),
@@ -252,7 +252,7 @@ def _deviations(scale: Scale) -> Sweep:
         scale, (4000, 16_000), (25_000, 50_000, 100_000, 200_000), _geometric(25_000, 1_600_000, 7)
     )
     trial = Deviations(population=easy(1000))
-    return Sweep(trial, (axis("population.samples", samples),), _seeds(scale, 3, 40, 80))
+    return Sweep(trial, (axis("population.samples", samples),), _seeds(scale, 3, 24, 80))
 
 
 # Theory without training -------------------------------------------------------------------------------------------------
@@ -329,7 +329,7 @@ def _noise(scale: Scale) -> Sweep:
     )
     levels = by_scale(scale, (0.1, 0.4), (0.05, 0.15, 0.4), (0.02, 0.05, 0.1, 0.2, 0.4))
     samples = by_scale(scale, (1000,), (1000, 4000), (1000, 2000, 4000, 8000))
-    return Sweep(trial, (axis("noise", levels), axis("population.samples", samples)), _seeds(scale, 3, 8, 20))
+    return Sweep(trial, (axis("noise", levels), axis("population.samples", samples)), _seeds(scale, 3, 6, 20))
 
 
 def _both(trial, spread: float):
@@ -361,7 +361,7 @@ def _activations(scale: Scale) -> Sweep:
     )
     samples = by_scale(scale, (2000,), (5000, 30_000), (4000, 8000, 16_000, 32_000, 64_000))
     kinds = axis("population.activation", ("tanh", "erf"))
-    return Sweep(trial, (kinds, axis("population.samples", samples)), _seeds(scale, 3, 24, 40))
+    return Sweep(trial, (kinds, axis("population.samples", samples)), _seeds(scale, 3, 16, 40))
 
 
 def _grouped(results: xr.Dataset) -> xr.Dataset:
