@@ -126,3 +126,8 @@ def drive(sweep, store, pool=None, manifest=None):
             outcomes = planned.settle(chunk, result)
             store.write(outcomes, chunk.width)
             yield len(outcomes)
+
+
+def cores(_):
+    """Where this process may run."""
+    return os.sched_getaffinity(0)
