@@ -426,7 +426,8 @@ def activations(results: xr.Dataset) -> Drawn:
     for colour, kind in zip((BLUE, GREEN), results.activation.values.tolist(), strict=False):
         one = results.sel(activation=kind)
         line(left, one.error, "samples", colour, f"{kind}: error", "o-")
-        line(left, one.error_sharp, "samples", BLACK, None, "--", spread="none")
+        said = r"$\sqrt{\mathrm{tr}\,I^{-1}/n}$" if colour == BLUE else None
+        line(left, one.error_sharp, "samples", colour, said, "--", spread="none")
         line(
             left,
             measures.risk(results, "excess", "average").sel(activation=kind),
@@ -439,6 +440,8 @@ def activations(results: xr.Dataset) -> Drawn:
     law(left, n.values, size / (2 * n.values), r"$dK/(2n)$", RED, ":")
     panel(left, "samples n", log="xy", ticks=results.samples.values)
     last = results.isel(samples=-1)
-    lines(right, last.distance_curve.where(last.distance_curve > 0), "step", "activation", "{}")
+    lines(
+        right, last.distance_curve.where(last.distance_curve > 0), "step", "activation", "{}", (BLUE, GREEN)
+    )
     panel(right, "iteration t", r"$\|W_t-\hat W_n\|_F$", log="y")
     return figure, "Error of the weights, excess risk and descent with other activations."
