@@ -98,7 +98,7 @@ def _fig4_3a(scale: Scale) -> Sweep:
     return Sweep(
         trial,
         (_moved("shift", "shifts", 0, shifts), axis("population.samples", samples)),
-        _seeds(scale, 2, 30, 60),
+        _seeds(scale, 2, 10, 20),
     )
 
 
@@ -109,7 +109,7 @@ def _fig4_3b(scale: Scale) -> Sweep:
     return Sweep(
         trial,
         (_moved("spread", "spreads", 0, spreads), axis("population.samples", samples)),
-        _seeds(scale, 2, 30, 60),
+        _seeds(scale, 2, 10, 20),
     )
 
 
@@ -228,8 +228,9 @@ def _figc_1(scale: Scale) -> Sweep:
         shifts=(-0.3, 0.0), teacher="uniform", teacher_scale=0.1, neurons=2,
         samples=by_scale(scale, 3000, 200_000, 200_000), dim=by_scale(scale, 8, 50, 50),
     )  # fmt: skip
-    training = Descents(population=population, descent=_descent(by_scale(scale, 50, 200, 2000)))
-    trial = Initialised(training=training)
+    steps = by_scale(scale, 50, 200, 2000)
+    descent = Descent(learning_rate=1.0, loss="cross-entropy", stop="cap", steps=steps, spacing="even")
+    trial = Initialised(training=Descents(population=population, descent=descent))
     return Sweep(trial, (axis("begin", ("tensor", "local", "far")),), _seeds(scale, 2, 3, 10))
 
 
