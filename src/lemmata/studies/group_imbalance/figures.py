@@ -124,6 +124,13 @@ def _descent(steps: int) -> Descent:
     return Descent(learning_rate=1.0, loss="cross-entropy", stop="cap", steps=steps, log_at=(*at, steps))
 
 
+def _evenly(steps: int, logs: int) -> Descent:
+    """Logged at even distances, where only the picture looks at the way."""
+    return Descent(
+        learning_rate=1.0, loss="cross-entropy", stop="cap", steps=steps, logs=logs, spacing="even"
+    )
+
+
 def _opposite(trial, shift: float):
     return put(trial, "population.shifts", (shift, -shift))
 
@@ -150,12 +157,12 @@ def _fig4_4b(scale: Scale) -> Sweep:
         population=Population(
             shifts=(1.0, -1.0), spectrum=SPECTRUM, samples=by_scale(scale, 2000, 20_000, 50_000)
         ),
-        descent=_descent(by_scale(scale, 500, 4000, 40_000)),
+        descent=_evenly(by_scale(scale, 500, 4000, 40_000), 60),
     )
     norms = by_scale(
         scale, (1.0, 3.0, 9.0), (0.35, 1.0, 3.0, 9.0, 25.0), (0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 9.0, 16.0, 35.0)
     )
-    return Sweep(trial, (Axis("norm", norms, _of_norm),), _seeds(scale, 3, 16, 30))
+    return Sweep(trial, (Axis("norm", norms, _of_norm),), _seeds(scale, 3, 6, 20))
 
 
 def _fig4_5a(scale: Scale) -> Sweep:
@@ -228,9 +235,8 @@ def _figc_1(scale: Scale) -> Sweep:
         shifts=(-0.3, 0.0), teacher="uniform", teacher_scale=0.1, neurons=2,
         samples=by_scale(scale, 3000, 200_000, 200_000), dim=by_scale(scale, 8, 50, 50),
     )  # fmt: skip
-    steps = by_scale(scale, 50, 200, 2000)
-    descent = Descent(learning_rate=1.0, loss="cross-entropy", stop="cap", steps=steps, spacing="even")
-    trial = Initialised(training=Descents(population=population, descent=descent))
+    training = Descents(population=population, descent=_evenly(by_scale(scale, 50, 200, 2000), 40))
+    trial = Initialised(training=training)
     return Sweep(trial, (axis("begin", ("tensor", "local", "far")),), _seeds(scale, 2, 3, 10))
 
 
