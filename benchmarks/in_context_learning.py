@@ -7,8 +7,8 @@ A step is the gradient of the hinge loss over a given batch of prompts and the u
 one-layer model has the document's size: 20 contexts of 60 dimensions, W_Q, W_K, W_V of 60 x 60, 60 neurons, 120 prompts
 a batch. The lab trains it on the 31 coordinates that prompts can see, PyTorch on tokens; `lab, on tokens` does as PyTorch
 does. The last layer of the deep model is asked for the query's column only; PyTorch is timed both ways, with all columns
-("as usual") and with that one. Times are the fastest of several rounds that take turns, so that a busy machine slows all of them alike; one core
-and one thread for everybody.
+("as usual") and with that one. Times are the fastest of several rounds that take turns, so that a busy machine slows
+all of them alike; one core and one thread for everybody.
 """
 
 import argparse

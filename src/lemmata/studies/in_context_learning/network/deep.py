@@ -89,10 +89,13 @@ def outputs(
 
 
 def _block(
-    block: Any, heads: int, x: Float[Array, "prompts columns width"], mask: Bool[Array, "prompts asking columns"]
+    block: Any,
+    heads: int,
+    x: Float[Array, "prompts columns width"],
+    mask: Bool[Array, "prompts asking columns"],
 ) -> Float[Array, "prompts asking width"]:
     """One layer for the last columns, as many as the mask has rows."""
-    prompts, columns, width = x.shape
+    prompts, _, width = x.shape
     asking = mask.shape[1]
     seen = _normed(x, block.scale1, block.shift1)
     query = _applied(seen[:, -asking:], block.attend[:, :width], block.attend_bias[:width])
