@@ -100,7 +100,7 @@ def vote(prompts: int = 100_000, length: int = 20) -> None:
     own = round(test.match_fraction * length)
 
     def exact() -> float:
-        theory._pluralities.cache_clear()
+        theory._winning_counts.cache_clear()
         return float(np.mean(theory._errors_from(0, own, length - own, transitions, maps)))
 
     simulated()

@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from math import inf
 
@@ -196,7 +196,8 @@ def test_published_verdicts_come_back_as_findings_of_the_ledger(monkeypatch):
         verdict("law", reading="a"),
         verdict("law", "holds", reading="b", measured=Estimate.absent("no run")),
     ]
-    published = tuple(json.loads(record(seen, "quick"))["verdicts"])
+    monkeypatch.setitem(STUDY.__dict__, "published", ())
+    published = tuple(json.loads(record(STUDY, seen, "quick"))["verdicts"])
     assert (published[0]["value"], published[1]["value"]) == (-0.1, None)
     line = Statement("Theorem 1", "so", held_against="claim law, claim floor, test x", finding="loose")
     monkeypatch.setitem(STUDY.__dict__, "published", published)
@@ -204,3 +205,19 @@ def test_published_verdicts_come_back_as_findings_of_the_ledger(monkeypatch):
     assert STUDY.finding(line) == "loose; law: fails / holds; floor: not judged yet"
     monkeypatch.setitem(STUDY.__dict__, "lock", {"law": {"draw": 2}})
     assert "law: fails / holds, before it was changed" in STUDY.finding(line)
+
+
+def test_a_record_keeps_what_was_published_of_claims_on_their_registered_draw():
+    own = replace(
+        STUDY, figures={"fig1": "", "fig2": ""}, claims=(claim("law"), replace(claim("floor"), figure="fig2"))
+    )
+    own.__dict__.update(published=(), lock={})
+    old = json.loads(record(own, [verdict("law"), verdict("floor", "holds")], "quick"))["verdicts"]
+
+    def said(**locked):
+        own.__dict__.update(published=tuple(old), lock={id: {"draw": n} for id, n in locked.items()})
+        again = json.loads(record(own, [verdict("law", "holds")], "quick"))["verdicts"]
+        return {line["id"]: line["verdict"] for line in again}
+
+    assert said(law=0, floor=0) == {"law": "holds", "floor": "holds"}
+    assert said(law=0, floor=1) == {"law": "holds"}

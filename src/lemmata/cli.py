@@ -280,7 +280,7 @@ def report(options: argparse.Namespace) -> None:
         verdicts = s.check(*results)
         if orders and only_verdicts:
             written.append(
-                record(verdicts, options.scale) if path.suffix == ".json" else markdown(s, verdicts)
+                record(s, verdicts, options.scale) if path.suffix == ".json" else markdown(s, verdicts)
             )
             continue
         chapters = []

@@ -19,44 +19,69 @@ from lemmata.trial import Descending, Key, Record, State, Tracks, random_key, wi
 class Lanes(NamedTuple):
     """Runs that advance together; every array has the lane as its first dimension.
 
-    `curves[name][lane, log]` is filled as the run passes its logged steps and is NaN after it has stopped; `tracks` follows
-    what the trial tracks at every step.
+    `curves[name][lane, log]` is filled as the run passes its logged steps (`logs` of them so far) and is NaN after it has
+    stopped; `tracks` follows what the trial tracks at every step.
     """
 
     trial: Descending
     state: State
     step: Int[Array, " lane"]
     status: Int[Array, " lane"]
+    logs: Int[Array, " lane"]
     curves: dict[str, Array]
     tracks: Tracks
 
 
-@jax.jit
 def fill(trial: Descending, key: Key, lanes: Lanes | None, where: Bool[Array, " lane"]) -> Lanes:
-    """Start fresh runs in the marked lanes, one after another. All arguments carry the lane as first dimension."""
+    """Start fresh runs in the marked lanes, one after another. All arguments carry the lane as first dimension; without
+    lanes there is nothing yet in any of them. One program serves the first runs and all that follow."""
+    return _fill(trial, key, _nothing(trial, key) if lanes is None else lanes, where)
 
-    def fresh(one: Descending, one_key: Key) -> Lanes:
-        return _begin(one, one.start(one_key))
 
-    if lanes is None:
-        return jax.lax.map(lambda lane: fresh(*lane), (trial, key))
+@jax.jit
+def _fill(trial: Descending, key: Key, lanes: Lanes, where: Bool[Array, " lane"]) -> Lanes:
     return jax.lax.map(
-        lambda lane: jax.lax.cond(lane[3], fresh, lambda *_: lane[2], *lane[:2]), (trial, key, lanes, where)
+        lambda lane: jax.lax.cond(lane[3], _fresh, lambda *_: lane[2], *lane[:2]), (trial, key, lanes, where)
     )
+
+
+def _fresh(trial: Descending, key: Key) -> Lanes:
+    return _begin(trial, trial.start(key))
+
+
+def _nothing(trial: Descending, key: Key) -> Lanes:
+    """Lanes that hold no run."""
+    width = key.shape[0]
+    one = jax.eval_shape(_fresh, *jax.tree.map(lambda leaf: leaf[0], (trial, key)))
+
+    def blank(leaf: jax.ShapeDtypeStruct) -> Array | np.ndarray:
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            return jnp.broadcast_to(key.reshape((width,) + (1,) * leaf.ndim), (width, *leaf.shape))
+        return np.zeros((width, *leaf.shape), leaf.dtype)
+
+    return jax.tree.map(blank, one)
 
 
 @jax.jit
 def run_block(lanes: Lanes, most: Int[Array, ""], spare: Int[Array, ""]) -> Lanes:
-    """Advance all running lanes by up to `most` steps, until no more than `spare` of them are still running."""
+    """Advance all running lanes by up to `most` steps, until no more than `spare` of them are still running.
+
+    Steps go in a loop of their own that ends where a lane has come to a logged step, so that looking stands in the program
+    once, apart from the steps.
+    """
     example = jax.tree.map(lambda leaf: leaf[0], lanes.trial)
     log_steps = jnp.asarray(example.log_steps)
     width = lanes.step.shape[0]
 
-    def going(carry: tuple[Array, Lanes]) -> Array:
-        count, now = carry
+    def due(now: Lanes) -> Bool[Array, " lane"]:
+        return (now.logs < len(log_steps)) & (
+            log_steps[jnp.minimum(now.logs, len(log_steps) - 1)] == now.step
+        )
+
+    def going(count: Array, now: Lanes) -> Array:
         return (count < most) & (jnp.sum(now.status == RUNNING) > spare)
 
-    def body(carry: tuple[Array, Lanes]) -> tuple[Array, Lanes]:
+    def advance(carry: tuple[Array, Lanes]) -> tuple[Array, Lanes]:
         count, now = carry
         running = now.status == RUNNING
         state = jax.vmap(lambda one, s: one.step(s))(now.trial, now.state)
@@ -64,15 +89,19 @@ def run_block(lanes: Lanes, most: Int[Array, ""], spare: Int[Array, ""]) -> Lane
             state = _select(running, state, now.state)
         step = now.step + running.astype(now.step.dtype)
         status = jnp.where(running, jax.vmap(_status)(now.trial, state, step), now.status)
-        log = jnp.searchsorted(log_steps, step)
-        due = running & (log_steps[jnp.minimum(log, len(log_steps) - 1)] == step)
-        curves = jax.lax.cond(
-            jnp.any(due), lambda: _write(now.trial, state, now.curves, log, due), lambda: now.curves
-        )
         tracks = jax.vmap(_follow)(now.trial, state, step, running, now.tracks)
-        return count + 1, Lanes(now.trial, state, step, status, curves, tracks)
+        return count + 1, now._replace(state=state, step=step, status=status, tracks=tracks)
 
-    return jax.lax.while_loop(going, body, (jnp.zeros_like(most), lanes))[1]
+    def stretch(carry: tuple[Array, Lanes]) -> tuple[Array, Lanes]:
+        """Look at what is due, then advance to the next look."""
+        count, now = carry
+        seen = due(now)
+        now = now._replace(curves=_write(now, seen), logs=now.logs + seen)
+        return jax.lax.while_loop(lambda c: going(*c) & ~jnp.any(due(c[1])), advance, (count, now))
+
+    return jax.lax.while_loop(
+        lambda c: going(*c) | jnp.any(due(c[1])), stretch, (jnp.zeros_like(most), lanes)
+    )[1]
 
 
 @jax.jit
@@ -125,17 +154,17 @@ def _alone(tree: PyTree) -> PyTree:
 
 
 def _begin(trial: Descending, state: State) -> Lanes:
-    """One run before its first step, its curves and tracks begun."""
+    """One run before its first step, its tracks begun, nothing logged."""
     zero = jnp.zeros((), jnp.int32)
-    seen, logs = trial.watch(state), len(trial.log_steps)
-    curves = {name: jnp.full((logs, *v.shape), jnp.nan, _inexact(v)).at[0].set(v) for name, v in seen.items()}
+    seen, logs = jax.eval_shape(trial.watch, state), len(trial.log_steps)
+    curves = {name: jnp.full((logs, *v.shape), jnp.nan, _inexact(v)) for name, v in seen.items()}
     now = trial.track(state)
     tracks = Tracks(
         {name: jnp.where(flag, zero, -1) for name, flag in now.first.items()},
         dict(now.largest),
         dict(now.total),
     )
-    return Lanes(trial, state, zero, _status(trial, state, zero), curves, tracks)
+    return Lanes(trial, state, zero, _status(trial, state, zero), zero, curves, tracks)
 
 
 def _follow(trial: Descending, state: State, step: Array, running: Array, was: Tracks) -> Tracks:
@@ -156,17 +185,16 @@ def _status(trial: Descending, state: State, step: Array) -> Array:
     return jnp.where(jnp.isfinite(trial.loss(state)), stopped, DIVERGED).astype(jnp.int32)
 
 
-def _write(
-    trial: Descending, state: State, curves: dict[str, Array], log: Array, due: Array
-) -> dict[str, Array]:
-    seen = jax.vmap(lambda one, s: one.watch(s))(trial, state)
+def _write(lanes: Lanes, due: Bool[Array, " lane"]) -> dict[str, Array]:
+    """The curves, with what is seen now in the lanes where a look is due."""
+    seen = jax.vmap(lambda one, s: one.watch(s))(lanes.trial, lanes.state)
 
     def put(curve: Array, value: Array) -> Array:
         lane = jnp.arange(due.shape[0])
-        index = jnp.where(due, log, curve.shape[1])  # out of range: dropped
+        index = jnp.where(due, lanes.logs, curve.shape[1])  # out of range: dropped
         return curve.at[lane, index].set(value.astype(curve.dtype), mode="drop")
 
-    return {name: put(curves[name], value) for name, value in seen.items()}
+    return {name: put(lanes.curves[name], value) for name, value in seen.items()}
 
 
 def _select(where: Bool[Array, " lane"], new: PyTree, old: PyTree) -> PyTree:
@@ -176,5 +204,5 @@ def _select(where: Bool[Array, " lane"], new: PyTree, old: PyTree) -> PyTree:
     return jax.tree.map(choose, new, old)
 
 
-def _inexact(value: Array) -> jnp.dtype:
+def _inexact(value: jax.ShapeDtypeStruct) -> jnp.dtype:
     return value.dtype if jnp.issubdtype(value.dtype, jnp.inexact) else jnp.dtype(jnp.float32)

@@ -74,7 +74,8 @@ EVERY = 2.0
 """Seconds between two parts of the outcomes of a chunk: what is given back can be kept."""
 
 COMPILE_SECONDS = 2.0
-"""Fewer lanes need another compilation, which takes about this long: it is earned by having run for as long."""
+"""Fewer lanes need another compilation: it is earned by having run for as long as the first block of steps took, which
+contains one, and for this long at least."""
 
 NARROWEST = 2
 """Lanes are not dropped below this: programs for one run alone round differently, all wider ones give the same bits."""
@@ -200,6 +201,7 @@ def _run_lanes(chunk: Chunk) -> Iterator[Outcome]:
     lanes: Lanes | None = None
     logged = np.asarray(_descending(chunk.cells[0]).log_steps, np.int64)
     last_harvest = last_compiled = time.perf_counter()
+    compiling: float | None = None
     while waiting or any(occupants):
         if lanes is None or (waiting and not all(occupants)):
             checked = lanes is not None
@@ -207,8 +209,10 @@ def _run_lanes(chunk: Chunk) -> Iterator[Outcome]:
             if not checked:
                 _require_lanes_storable(lanes)
         most, spare = (jnp.asarray(n, jnp.int32) for n in (BLOCK, len(occupants) // 2 if waiting else 0))
+        began = time.perf_counter()
         ran: Lanes = run_block(lanes, most, spare)
         status = np.asarray(ran.status)
+        compiling = compiling or max(time.perf_counter() - began, COMPILE_SECONDS)
         stopped = [i for i, cell in enumerate(occupants) if cell is not None and status[i] != RUNNING]
         now = time.perf_counter()
         if stopped:
@@ -223,7 +227,7 @@ def _run_lanes(chunk: Chunk) -> Iterator[Outcome]:
         lanes = ran
         busy = sum(cell is not None for cell in occupants)
         narrower = _lanes_for(busy)
-        if not waiting and busy and narrower <= len(occupants) // 2 and now - last_compiled > COMPILE_SECONDS:
+        if not waiting and busy and narrower <= len(occupants) // 2 and now - last_compiled > compiling:
             lanes, occupants = _drop_idle(ran, occupants, narrower)
             last_compiled = now
 
@@ -240,7 +244,7 @@ def _refill(
     """Start waiting cells in the empty lanes; lanes that stay empty are marked as stopped."""
     empty = [i for i, cell in enumerate(occupants) if cell is None][: len(waiting)]
     occupants = [waiting.popleft() if i in empty else cell for i, cell in enumerate(occupants)]
-    fresh = [i in empty for i in range(len(occupants))]
+    fresh = [lanes is None or i in empty for i in range(len(occupants))]
     some = next(cell for cell in occupants if cell is not None)
     cells = [cell or some for cell in occupants]
     trials = _stacked([_descending(cell) for cell in cells])

@@ -9,9 +9,21 @@ from lemmata.measure.compare import Verdict
 from lemmata.study import Study
 
 
-def record(verdicts: Sequence[Verdict], scale: str) -> str:
-    """What a study publishes: every verdict with its number, interval, seeds and draw number, as JSON, a line a verdict."""
-    lines = [f"  {json.dumps(_plain(v))}" for v in verdicts]
+def record(study: Study, verdicts: Sequence[Verdict], scale: str) -> str:
+    """What a study publishes: every verdict with its number, interval, seeds and draw number, as JSON, a line a verdict.
+
+    What it has published of other claims stays, as long as their draw is the registered one.
+    """
+    now = {(v.id, v.reading): _plain(v) for v in verdicts}
+    known = {claim.id: claim for claim in study.claims}
+    kept = {
+        (old["id"], old["reading"]): old
+        for old in study.published
+        if old["id"] in known and old["draw"] == study.draw_number(known[old["id"]].figure)
+    }
+    both = kept | now
+    order = sorted(both, key=lambda which: list(known).index(which[0]))
+    lines = [f"  {json.dumps(both[which])}" for which in order]
     return f'{{"scale": "{scale}", "verdicts": [\n' + ",\n".join(lines) + "\n]}\n"
 
 

@@ -47,6 +47,28 @@ def test_example_1_of_the_document():
     assert theory.cot_errors(120, 0, transitions, maps)[-1] < 0.05
 
 
+@pytest.mark.parametrize("spread", [True, False])
+def test_the_law_of_the_vote_follows_simulated_votes(spread):
+    """Steps are linked by the number of voters: with independent steps the law would be off by 0.1 here. 20 000 votes know an
+    error to 0.0035; where those stand that do not vote is taken on average, which costs a point."""
+    maps, transitions = theory.example_task(Reasoning())
+    own, others, n, count = 2, 6, maps.shape[1], 20_000
+    rng = np.random.default_rng(0)
+    offsets = rng.integers(1, n, (count, others)) if spread else np.full((count, others), n // 2)
+    states = np.concatenate([np.zeros((count, own), int), offsets], axis=1)
+    right, state, wrong = 0, np.zeros(count, int), []
+    for matrix, one in zip(transitions, maps, strict=True):
+        chance = rng.random(states.shape)
+        moved = (chance[..., None] >= np.cumsum(matrix, axis=1)[states][..., :-1]).sum(-1)
+        votes = (np.eye(n)[moved] * (states == state[:, None])[..., None]).sum(1) + 0.5 * rng.random(
+            (count, n)
+        )
+        states, state, right = moved, votes.argmax(1), one[right]
+        wrong.append(np.mean(state != right))
+    found = theory._errors_from(0, own, others, transitions, maps, spread)
+    np.testing.assert_allclose(found, wrong, atol=0.025)
+
+
 @pytest.fixture(scope="module")
 def gradient():
     """The gradient at W = 0 by classes of entries, with expected counts: no chance in it."""

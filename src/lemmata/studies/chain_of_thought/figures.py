@@ -66,7 +66,7 @@ _noise = _against("noise", (0.0, 0.2, 0.4, 0.55, LIMIT), "even")
 
 def _condition(scale: Scale) -> Sweep:
     """Figure 7.5: tau_o = 0.4 and rho_o = 0.1 with Condition 7.3.2 met, and missed in half of the rows."""
-    lengths = by_scale(scale, (5, 40), (5, 20, 80, 320), (5, 10, 20, 40, 80, 160, 320, 640))
+    lengths = by_scale(scale, (5, 40), (5, 20, 80, 320, 1280), (5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560))
     trial = put_all(
         _scaled(template(), scale),
         {"test.lengths": lengths, "test.prompts": by_scale(scale, 100, 400, 2000)},
@@ -97,7 +97,10 @@ def _stage_one(scale: Scale) -> Sweep:
 
 def _span(scale: Scale) -> Sweep:
     kinds = ("subset", "rotations", "zero-sum", "mean", "outside")
-    trial = put_all(_scaled(template(), scale), {"data.dim": 40, "test.lengths": (8, 12, 40)})
+    trial = put_all(
+        _scaled(template(), scale),
+        {"data.dim": 40, "test.lengths": (12, 40, 80), "test.match_fraction": 0.4, "test.others": "one"},
+    )
     return Sweep(trial, (axis("test.kind", kinds),), _seeds(scale, 6, 20))
 
 
@@ -200,7 +203,8 @@ FIGURES: dict[str, Figure] = {
             "span",
             _span,
             pictures.kinds,
-            "Test patterns inside and outside the span; d_X = 40, so that both fit.",
+            "Test patterns inside and outside the span (d_X = 40, so that both fit); 40 % of the examples match, the "
+            "others all begin with one other pattern, so that a vote that is blind to patterns is lost.",
         ),
         ("noise", _noise, pictures.noise, "Settings of fig7-3; the noise of the test varied."),
         (

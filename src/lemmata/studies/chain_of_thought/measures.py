@@ -120,6 +120,12 @@ def noise_change(results: xr.Dataset) -> xr.DataArray:
     return np.abs(error - error.sel(noise=0.0)).max("length")
 
 
+def noise_rise(results: xr.Dataset) -> xr.DataArray:
+    """The largest rise of that error over the lengths."""
+    error = results["cot_error"]
+    return (error - error.sel(noise=0.0)).max("length")
+
+
 # Training --------------------------------------------------------------------------------------------------------------
 
 
@@ -146,12 +152,6 @@ def stage_exponent(results: xr.Dataset) -> Estimate:
     return exponent(steps, "match_fraction")
 
 
-def stage_share(results: xr.Dataset) -> xr.DataArray:
-    """The length of stage one over `T_1` with eps = 5 %; a stage that did not end counts as infinite."""
-    steps = results["stage_one"].where(results["stage_one"] >= 0, np.inf)
-    return steps / over_cells(results, lambda t: theory.stage1_time(theory.setting(t, 0.05)))
-
-
 def tail_constant(results: xr.Dataset) -> xr.DataArray:
     """`(1 - p)^2 2 eta t / M` at the end of every run: 1 by the mended law, K/3 by the printed one."""
     scale = over_cells(results, lambda t: 2 * t.descent.learning_rate * t.steps / t.data.patterns)
@@ -168,8 +168,11 @@ def tail_exponent(results: xr.Dataset) -> Estimate:
 
 
 def time_exponent_in(results: xr.Dataset, over: str) -> Estimate:
-    """The exponent of the steps to the smallest loss in a quantity of the training."""
+    """The exponent of the steps to the smallest loss in a quantity of the training; of the steps a pattern where it is not
+    M."""
     where, side = _times(results, LEVELS[-1])
+    if over != "patterns":
+        where = where / over_cells(results, lambda t: t.data.patterns)
     return power_law(where, over, side).exponent
 
 
@@ -210,6 +213,13 @@ def late_rate(results: xr.Dataset, line: int) -> xr.DataArray:
     p1, p2, p3 = (ended(results, "moments").sel(power=n) for n in (1, 2, 3))
     unit = (p1 - 2 * p2 + p3) / (2 * over_cells(results, lambda t: t.data.patterns))
     return ended(results, "pulls").isel(mass=line) / unit
+
+
+def late_size(results: xr.Dataset, line: int, eps: float = 0.05) -> xr.DataArray:
+    """The size of the gradient between two columns of different steps, over eps, at the worst logged step from `T_1` on."""
+    first = over_cells(results, lambda t: theory.stage1_time(theory.setting(t, eps)))
+    sizes = np.abs(results["pulls_curve"].isel(mass=line)) / eps
+    return sizes.where(results["step"] >= first).max("step")
 
 
 def growth_share(results: xr.Dataset) -> xr.DataArray:

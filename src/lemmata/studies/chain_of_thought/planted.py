@@ -7,7 +7,6 @@ import numpy as np
 import xarray as xr
 
 from lemmata.results import made
-from lemmata.studies.chain_of_thought import theory
 from lemmata.studies.chain_of_thought.figures import FIGURES
 
 Made = Callable[[Any, np.random.Generator], Any]
@@ -109,9 +108,6 @@ PLANTED: dict[str, Callable[[], xr.Dataset]] = {
     "stage-one-exponent": _case(
         "stage-one", stage_one=lambda t, rng: rng.lognormal(3, 0.05) * t.data.match_fraction**-3
     ),
-    "stage-one-length": _case(
-        "stage-one", stage_one=lambda t, rng: 2 * theory.stage1_time(theory.setting(t, 0.05))
-    ),
     "growth-bound": _case(
         "iterations",
         step_gap_curve=_over_steps(lambda t, step: 0.001 * step),
@@ -123,9 +119,13 @@ PLANTED: dict[str, Callable[[], xr.Dataset]] = {
     "gradient-other-other": _case("iterations", **_pulls(1.0)),
     "late-same-same": _case("iterations", **_pulls(0.0)),
     "late-other-same": _case("iterations", **_pulls(1.0)),
+    "late-same-other": _case("iterations", **_pulls(1.0)),
+    "late-other-other": _case("iterations", **_pulls(1.0)),
     "iterations-loss": _case("iterations", loss_curve=_loss(lambda t: 0.005, 0.5)),
     "iterations-patterns": _case("iterations", loss_curve=_loss(lambda t: 0.0005 * t.data.patterns**2)),
-    "iterations-steps": _case("iterations", loss_curve=_loss(lambda t: 0.1 * t.data.steps)),
+    "iterations-steps": _case(
+        "iterations", loss_curve=_loss(lambda t: 0.01 * t.data.patterns * t.data.steps)
+    ),
     "tail-steps": _case(
         "iterations",
         masses_curve=_matching(
@@ -144,6 +144,7 @@ PLANTED: dict[str, Callable[[], xr.Dataset]] = {
     "vote-straight": _case("span", cot_error=FLAT),
     "vote-rotated": _case("span", cot_error=FLAT),
     "noise-harmless": _case("noise", cot_error=NOISY),
+    "noise-unchanged": _case("noise", cot_error=NOISY),
     "training-noise-harmless": _case("training-noise", cot_error=NOISY),
     "layers-concentrate": _case("fig7-7", masses_curve=_layers((0.3, 0.5, 0.1, 0.1))),
     "sinusoids-concentrate": _case("figF-1", masses_curve=_layers((0.3, 0.5, 0.1, 0.1))),

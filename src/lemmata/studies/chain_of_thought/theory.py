@@ -97,11 +97,6 @@ def stage2_curve(s: Setting, start: float, begin: float = 0.0) -> Callable[[np.n
     return curve
 
 
-def gap_growth_bound(s: Setting, matched: np.ndarray) -> np.ndarray:
-    """Lemma F.3.6: the logit gap of same-step over other-step columns is at least `sum_b 2 eta alpha^2 / K^3 (1 - p(b))^2`."""
-    return np.cumsum(2 * s.learning_rate * s.match_fraction**2 / s.steps**3 * (1 - np.asarray(matched)) ** 2)
-
-
 class Bounds(NamedTuple):
     """Bounds on `p'^T G p`, positive where the logit falls, as polynomials in the attention p on matching columns."""
 
@@ -129,34 +124,10 @@ def gradient_bounds(s: Setting) -> dict[str, Bounds]:
     }
 
 
-def late_bounds(s: Setting, eps: float = 0.05) -> dict[str, Bounds]:
-    """Lemma F.3.7, (F.13) to (F.16), as printed: the same gradients in the second stage."""
-    p = Polynomial([0.0, 1.0])
-    rate = p * (1 - p) ** 2 / (2 * s.patterns)
-    little, none = Polynomial([eps]), Polynomial([-inf])
-    return {
-        "same pattern, same step": Bounds(none, -4 * rate),
-        "other pattern, same step": Bounds(-rate, rate),
-        "same pattern, other step": Bounds(-little, little),
-        "other pattern, other step": Bounds(-little, little),
-    }
-
-
 def first_gradient(s: Setting) -> dict[str, float]:
     """At the start, to leading order: `-alpha (K - 1)/K^3` on the same step, `+alpha/K^3` on others (ours)."""
     a, k = s.match_fraction, s.steps
     return {"same step": -a * (k - 1) / k**3, "other step": a / k**3}
-
-
-def first_masses(match_fraction: float, steps: int) -> dict[str, float]:
-    """Uniform attention by the chain a column belongs to (5.9): alpha/K, (1 - alpha)/K and (K - 1) times that elsewhere."""
-    a, k = match_fraction, steps
-    return {
-        "same pattern, same step": a / k,
-        "other pattern, same step": (1 - a) / k,
-        "same pattern, other step": a * (k - 1) / k,
-        "other pattern, other step": (1 - a) * (k - 1) / k,
-    }
 
 
 def span_logit(diagonal: float, patterns: int, coefficient_sum: float) -> float:
@@ -185,19 +156,25 @@ def plurality(count: int, chances: np.ndarray) -> float:
 
 
 def pluralities(most: int, chances: np.ndarray) -> np.ndarray:
-    """That probability for every number of draws from 0 to `most`.
+    """That probability for every number of draws from 0 to `most`."""
+    return winning_counts(most, chances).sum(1)
+
+
+def winning_counts(most: int, chances: np.ndarray) -> np.ndarray:
+    """The probability that the first of several outcomes wins with c of n draws, for every n and c from 0 to `most`.
 
     Counts of a multinomial are Poisson counts given their sum. For each count c of the first outcome, the others' laws are cut
     off at c, reaching c marked by y; a tie with t others is shared as 1/(t + 1), the integral of y^t from 0 to 1, which
     Gauss-Legendre takes exactly. All terms are positive, so that nothing is lost by rounding.
     """
     first, *others = np.round(np.asarray(chances, float), 14)
-    return _pluralities(int(most), (first, *sorted(others)))  # the order of the others does not matter
+    return _winning_counts(int(most), (first, *sorted(others)))  # the order of the others does not matter
 
 
 @cache
-def _pluralities(most: int, chances: tuple[float, ...]) -> np.ndarray:
-    wins = np.full(most + 1, 1 / len(chances))
+def _winning_counts(most: int, chances: tuple[float, ...]) -> np.ndarray:
+    wins = np.zeros((most + 1, most + 1))
+    wins[0, 0] = 1 / len(chances)
     if most == 0:
         return wins
     nodes, shares = np.polynomial.legendre.leggauss(len(chances) // 2 + 1)
@@ -216,8 +193,8 @@ def _pluralities(most: int, chances: tuple[float, ...]) -> np.ndarray:
     others = np.einsum("n,cnj->cj", shares / 2, series)
     for count in range(1, most + 1):
         below = np.arange(count)
-        wins[count] = np.sum(first[below] * others[below, count - 1 - below])
-    wins[1:] /= _poisson(drawn, float(most))[1:]
+        wins[count, 1 : count + 1] = first[below] * others[below, count - 1 - below]
+    wins[1:] /= _poisson(drawn, float(most))[1:, None]
     return wins
 
 
@@ -247,31 +224,45 @@ def icl_limit(rows: np.ndarray, labels: np.ndarray) -> float:
     return float(np.mean(rows.argmax(1) != labels))
 
 
-def cot_errors(own: int, others: int, transitions: np.ndarray, maps: np.ndarray) -> np.ndarray:
+def cot_errors(
+    own: int, others: int, transitions: np.ndarray, maps: np.ndarray, spread: bool = True
+) -> np.ndarray:
     """The probability that the vote of step k is not the right state, k = 1..K, averaged over queries.
 
-    At step k the examples that stand at the right state vote: each of the `own` that began with the query's pattern is
-    there with
-    the probability of its chain, each of the `others` with that of one begun elsewhere. The vote on a given number is exact;
-    steps are taken as independent, and a chain that went wrong stays wrong. Exact for K = 1.
+    At step k the examples that stand at the right state vote: those that won the vote before, and those that come there from
+    elsewhere. The `own` examples begin with the query's pattern, the `others` spread over the rest or with one of them. The law
+    of the number of voters goes along, given that all was right so far; a chain that went wrong stays wrong. Exact for K = 1,
+    and beyond up to this: where the examples stand that do not vote is taken on average.
     """
     steps, n = maps.shape
     errors = np.zeros(steps)
     for query in range(n):
-        errors += _errors_from(query, own, others, transitions, maps) / n
+        errors += _errors_from(query, own, others, transitions, maps, spread) / n
     return errors
 
 
-def _errors_from(query: int, own: int, others: int, transitions: np.ndarray, maps: np.ndarray) -> np.ndarray:
-    n = maps.shape[1]
-    here, there = np.eye(n)[query], (1 - np.eye(n)[query]) / (n - 1)
-    state, right, errors = query, 1.0, []
+def _errors_from(
+    query: int, own: int, others: int, transitions: np.ndarray, maps: np.ndarray, spread: bool = True
+) -> np.ndarray:
+    n, total = maps.shape[1], own + others
+    elsewhere = (1 - np.eye(n)[query]) / (n - 1) if spread else np.eye(n)[(query + n // 2) % n]
+    voters, state, errors = np.eye(total + 1)[own], query, []
     for matrix, one in zip(transitions, maps, strict=True):
-        number = np.convolve(_binomial(own, here[state]), _binomial(others, there[state]))
-        chances = _first(matrix[state], one[state])
-        right *= float(number @ pluralities(len(number) - 1, chances))
-        errors.append(1 - right)
-        here, there, state = here @ matrix, there @ matrix, one[state]
+        target = one[state]
+        wins = winning_counts(total, _first(matrix[state], target))
+        onward = elsewhere @ matrix
+        following, losers = np.zeros(total + 1), 0.0
+        for count in np.flatnonzero(voters > 1e-15):
+            joint = voters[count] * wins[count, : count + 1]
+            following += np.convolve(joint, _binomial(total - count, onward[target]))
+            losers += joint @ (count - np.arange(count + 1))
+        errors.append(1 - following.sum())
+        lost = matrix[state] * (np.arange(n) != target)
+        stayed = (total * following.sum() - following @ np.arange(total + 1) - losers) * onward
+        left = losers * lost / max(lost.sum(), 1e-300) + stayed * (np.arange(n) != target) / max(
+            1 - onward[target], 1e-300
+        )
+        voters, elsewhere, state = following, left / max(left.sum(), 1e-300), target
     return np.asarray(errors)
 
 
@@ -374,7 +365,10 @@ def _errors_at(test: Testing, steps: int, length: int) -> dict[str, float]:
     for one in maps:
         labels = one[labels]
     rows = list(chosen)
-    cot = np.mean([_errors_from(query, own, length - own, transitions, maps) for query in rows], axis=0)
+    spread = test.others == "spread"
+    cot = np.mean(
+        [_errors_from(query, own, length - own, transitions, maps, spread) for query in rows], axis=0
+    )
     return {
         "cot_error": float(cot.mean()),
         "last_step_error": float(cot[-1]),
@@ -429,6 +423,7 @@ def predict(trial: Reasoning) -> tuple[list[Condition], list[Prediction]]:
             icl_examples(trial.test.match_fraction, q.label, q.label_primacy, s.patterns),
         ),
         Prediction("iterations, Theorem 3 (constant 1)", iterations(s)),
+        Prediction(f"iterations to a loss of {s.loss:g} (mended tail)", loss_time(s, s.patterns - 1)),
         Prediction(
             "attention off the matching columns at the end (mended tail)", float(tail_gap(trial.steps, s))
         ),

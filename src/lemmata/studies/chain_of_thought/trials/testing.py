@@ -33,7 +33,8 @@ Matrices = tuple[tuple[tuple[float, ...], ...], ...]
 
 
 class Testing(eqx.Module):
-    """Chains of the test (7.10 to 7.13): `match_fraction` (alpha') of the examples begin with the query's pattern.
+    """Chains of the test (7.10 to 7.13): `match_fraction` (alpha') of the examples begin with the query's pattern; the
+    document leaves the `others` free: they are `spread` over the other patterns, or all begin with `one` of them.
 
     `errors`: every step errs by a transition matrix of accuracy tau^(1/K) (`even`), or the first alone with accuracy tau
     (`single`), with primacy rho; `pairs-hold` and `pairs-fail` have tau_o = 0.4 and rho_o = 0.1, with Condition 7.3.2 met or
@@ -53,6 +54,7 @@ class Testing(eqx.Module):
     patterns: int = fixed(default=10)
     lengths: tuple[int, ...] = fixed(default=(1, 2, 3, 5, 8, 12, 20, 40))
     prompts: int = fixed(default=1000)
+    others: Literal["spread", "one"] = fixed(default="spread")
     errors: Literal["even", "single", "pairs-hold", "pairs-fail", "given"] = fixed(default="even")
     transitions: Matrices = fixed(default=())
     kind: Literal["subset", "rotations", "zero-sum", "mean", "outside"] = fixed(default="subset")
@@ -219,7 +221,7 @@ def erring(
     chance = jax.random.uniform(walked, (most * (steps + 1),), dtype).reshape(most, steps + 1)
     query = index % n
     own = jnp.arange(most) < jnp.round(test.match_fraction * length)
-    other = 1 + jnp.floor((n - 1) * chance[:, 0]).astype(int)
+    other = n // 2 if test.others == "one" else 1 + jnp.floor((n - 1) * chance[:, 0]).astype(int)
     states = [jnp.where(own, query, (query + other) % n)]
     asked = [query]
     reached = jnp.cumsum(transitions, axis=2)

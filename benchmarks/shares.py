@@ -1,0 +1,100 @@
+"""Where the time of a figure goes: tracing, compiling, starts, steps, records, the rest of the lab, judging and drawing.
+
+`python -m benchmarks.shares STUDY/FIGURE [--scale S] [--set PATH=VALUE] [--warm]` runs the figure in one process (so that every
+second is seen), with an empty compilation cache, or with `--warm` once more with what the first run left in it.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+PARTS = ("import", "trace", "compile", "start", "step", "record", "lab", "judge", "draw")
+
+
+def main() -> None:
+    options = _parsed()
+    if options.inside:
+        _run(options)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        for turn in ("cold", "warm") if options.warm else ("cold",):
+            print(turn, flush=True)
+            out = Path(folder) / turn
+            given = [*sys.argv[1:], "--inside", str(out)]
+            env = {**os.environ, "LEMMATA_CACHE": str(Path(folder) / "cache")}
+            subprocess.run([sys.executable, "-m", "benchmarks.shares", *given], check=True, env=env)
+
+
+def _parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("figure")
+    parser.add_argument("--scale", default="quick")
+    parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE")
+    parser.add_argument("--warm", action="store_true")
+    parser.add_argument("--inside", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def _run(options: argparse.Namespace) -> None:
+    """The figure, with a clock on every part: what JAX says of tracing and compiling is taken off the part it happened in."""
+    began = time.perf_counter()
+    from lemmata.lab.process import cache_compilations
+
+    cache_compilations()  # JAX reads it when it is imported
+    import jax
+
+    from lemmata.desk import place_order
+    from lemmata.lab import work
+    from lemmata.lab.pool import Pool
+    from lemmata.study import study
+
+    spent: dict[str, float] = defaultdict(float)
+    spent["import"] = time.perf_counter() - began
+    inner = {"now": 0.0}
+
+    def heard(event: str, seconds: float, **_: Any) -> None:
+        part = {"trace": "trace", "jaxpr_to_mlir": "trace", "backend_compile": "compile"}
+        for word, name in part.items():
+            if event.startswith("/jax/core/compile/") and word in event:
+                spent[name] += seconds
+                inner["now"] += seconds
+
+    jax.monitoring.register_event_duration_secs_listener(heard)
+
+    def clocked(name: str, function: Any) -> Any:
+        def timed(*given: Any) -> Any:
+            inner["now"], start = 0.0, time.perf_counter()
+            found = jax.block_until_ready(function(*given))
+            spent[name] += time.perf_counter() - start - inner["now"]
+            return found
+
+        return timed
+
+    work.fill, work.run_block = clocked("start", work.fill), clocked("step", work.run_block)
+    work.lane_records = clocked("record", work.lane_records)
+    changes = dict(one.split("=", 1) for one in options.set)
+    order = place_order(options.figure, options.scale, changes=changes, out=options.inside)
+    ran = time.perf_counter()
+    with Pool(0) as pool:
+        results = order.run(pool, lambda *_: None)
+    known = sum(spent[name] for name in PARTS[1:6])
+    spent["lab"] = time.perf_counter() - ran - known
+    judged = time.perf_counter()
+    verdicts = study(order.figure.study).check(results)
+    spent["judge"] = time.perf_counter() - judged
+    drawn = time.perf_counter()
+    order.draw(results, verdicts)
+    spent["draw"] = time.perf_counter() - drawn
+    whole = sum(spent.values())
+    print(", ".join(f"{name} {spent[name]:.2f} s ({spent[name] / whole:.0%})" for name in PARTS))
+    print(f"whole {whole:.1f} s, {len(order.sweep.cells)} trainings", flush=True)
+
+
+if __name__ == "__main__":
+    main()
