@@ -82,7 +82,8 @@ class Contexts(eqx.Module):
         m, c = self.relevant, self.per_class
         require(c >= 1 and m >= 2 * c, f"a task needs {2 * c} relevant patterns, and there are M_1 = {m}.")
         require(
-            self.irrelevant >= 1, "every input holds an irrelevant pattern: M_2 must be at least 1, not 0."
+            self.irrelevant >= 1,
+            f"every input holds an irrelevant pattern: M_2 must be at least 1, not {self.irrelevant}.",
         )
         require(
             m + self.irrelevant <= self.feature_dim,

@@ -238,7 +238,7 @@ def update_share(results: xr.Dataset, matrix: str, direction: str) -> xr.DataArr
     M_1^-Theta(1)."""
     found = _share(results[f"{matrix}_update_curve"], direction) / _allowed_share(results, direction)
     found = found.where(learning(results))
-    return found.ffill("step").isel(step=-1) if direction == "partner" else found.max("step")
+    return last_value(found) if direction == "partner" else found.max("step")
 
 
 def value_lucky(results: xr.Dataset) -> xr.DataArray:
