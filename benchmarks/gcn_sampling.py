@@ -110,7 +110,7 @@ def main() -> None:
     one_thread()
     from lemmata.guard import double
 
-    timed = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    timed = int(sys.argv[1]) if len(sys.argv) > 1 else 300
     with double():
         found = fastest(
             {

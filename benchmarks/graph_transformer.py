@@ -1,12 +1,13 @@
-"""One SGD step of the graph transformer, its node sets drawn anew: the lab's step against PyTorch eager and against the
-matrix-multiply peak of one core.
+"""One SGD step of the graph transformer, its node sets drawn anew: the lab's step against PyTorch eager, PyTorch Geometric, the
+matrix-multiply peak of one core and the memory floor.
 
     python -m benchmarks.graph_transformer [--steps 20] [--rounds 5]
 
 One step is: a batch of 64 labelled nodes of a graph of 1000, for each a set of 60 nodes at distances 1 and 2 without
 replacement, the gradient of the hinge loss of 400 neurons, and the update. PyTorch draws its sets by the largest of random
-numbers, which is its usual way. Times are the fastest of several rounds that take turns. PyTorch Geometric has no layer with
-sets drawn for every node and a bias for distances; written with its scatter operations the step is the one timed here.
+numbers, which is its usual way; PyTorch Geometric's way makes an edge of every node of a set and sums over edges with its
+softmax and scatter. The memory floor is NumPy gathering what a step must read at random: members, distances and tokens of the
+sets. Times are the fastest of several rounds that take turns.
 """
 
 import argparse
@@ -46,6 +47,7 @@ def main() -> None:
         "peak": matrix_peak(),
         "lab": lab_steps(trial, state, chosen.steps),
         "lab, the gradient alone": lab_slopes(trial, state, chosen.steps),
+        "memory floor": gathers(state, chosen.steps),
     } | torch_steps(state, chosen.steps)
     report(fastest(contestants, chosen.rounds), chosen.steps)
 
@@ -56,6 +58,8 @@ def report(times: dict[str, float], steps: int) -> None:
         f"one step: batch {BATCH}, sets of {SET}, {NEURONS} neurons, 1000 nodes; peak of one core {peak:.0f} GFLOP/s"
     )
     each = {name: seconds / steps for name, seconds in times.items()}
+    floor = each.pop("memory floor")
+    print(f"memory floor {floor * 1e3:.3f} ms, {floor / each['lab']:.0%} of the lab's step")
     for name, seconds in each.items():
         rate = FLOPS / seconds / 1e9
         print(f"{name:32s} {seconds * 1e3:7.3f} ms {rate:6.1f} GFLOP/s {rate / peak:5.0%} of the peak")
@@ -95,6 +99,25 @@ def lab_slopes(trial: GraphTraining, state, steps: int) -> Callable[[], object]:
     return work
 
 
+def gathers(state, steps: int) -> Callable[[], object]:
+    """The random reads of a step and nothing else."""
+    rng, nodes = np.random.default_rng(0), state.world.nodes
+    members, distance, features = (
+        np.array(part).reshape(-1, width)
+        for part, width in ((nodes.lists.members, 1), (nodes.distance, 1), (nodes.features, DIM))
+    )
+    row = rng.integers(0, TRIAL.data.nodes, (BATCH, 1)) * TRIAL.data.nodes
+    places = row + rng.integers(0, 500, (steps, BATCH, SET))
+
+    def work() -> None:
+        for place in places:
+            found = members.take(place)
+            distance.take(row + found)
+            features.take(found, axis=0)
+
+    return work
+
+
 def torch_steps(state, steps: int) -> dict[str, Callable[[], object]]:
     try:
         import torch
@@ -107,34 +130,46 @@ def torch_steps(state, steps: int) -> dict[str, Callable[[], object]]:
     label, order = (torch.from_numpy(np.array(part)).long() for part in (nodes.label, state.data))
     start = [torch.from_numpy(np.array(part)) for part in state.params]
 
-    def work() -> None:
+    def plainly(tokens, asking, away, query, key, bias):
+        logits = ((tokens @ key.T) @ (asking @ query.T)[:, :, None])[..., 0] + bias[away]
+        return (torch.softmax(logits, 1)[:, None, :] @ tokens)[:, 0]
+
+    def by_edges(tokens, asking, away, query, key, bias):
+        ends, tokens = torch.arange(BATCH).repeat_interleave(SET), tokens.flatten(0, 1)
+        logits = ((tokens @ key.T) * (asking @ query.T)[ends]).sum(1) + bias[away.flatten()]
+        weight = geometric.softmax(logits, ends, num_nodes=BATCH)
+        return geometric.scatter(weight[:, None] * tokens, ends, 0, BATCH)
+
+    def work(mix: Callable) -> None:
         weights = [part.clone().requires_grad_() for part in start]
         for _ in range(steps):
             query, key, value, hidden, bias = weights
             batch = order[torch.randperm(TRIAL.data.labelled)[:BATCH]]
             chosen = (torch.rand(BATCH, TRIAL.data.nodes) * near[batch]).topk(SET - 1).indices
             members = torch.cat([batch[:, None], chosen], 1)
-            tokens, asking = features[members], features[batch]
-            logits = ((tokens @ key.T) @ (asking @ query.T)[:, :, None])[..., 0] + bias[
-                distance[batch[:, None], members]
-            ]
-            mixed = (torch.softmax(logits, 1)[:, None, :] @ tokens)[:, 0]
+            away = distance[batch[:, None], members]
+            mixed = mix(features[members], features[batch], away, query, key, bias)
             output = torch.relu(mixed @ value.T @ hidden) @ signs
             loss = torch.relu(1 - label[batch] * output).mean()
             slopes = torch.autograd.grad(loss, weights)
             with torch.no_grad():
                 weights = [(w - 0.1 * g).requires_grad_() for w, g in zip(weights, slopes, strict=True)]
 
-    def on(threads: int) -> Callable[[], object]:
+    def on(threads: int, mix: Callable) -> Callable[[], object]:
         def timed() -> None:
             pin(threads)
             torch.set_num_threads(threads)
-            work()
+            work(mix)
             pin(1)
 
         return timed
 
-    return {"PyTorch eager, one thread": on(1), "PyTorch eager, two threads": on(2)}
+    found = {"PyTorch eager, one thread": on(1, plainly), "PyTorch eager, two threads": on(2, plainly)}
+    try:
+        import torch_geometric.utils as geometric
+    except ModuleNotFoundError:
+        return found
+    return found | {"Geometric, one thread": on(1, by_edges), "Geometric, two threads": on(2, by_edges)}
 
 
 if __name__ == "__main__":

@@ -161,7 +161,7 @@ BAD = [
     ([*RUN[:2], "--scale", "tiny"], "unknown scale 'tiny'"),
     ([*RUN, "--set", "data.dim=-5"], "must be 3 or more"),
     ([*RUN, "--set", "data.samples=0"], "at least one sample"),
-    ([*RUN, "--set", "data.signal_norm=1,nan"], "takes float"),
+    ([*RUN, "--set", "data.signal_norm=1,nan"], "takes a finite number"),
     ([*RUN, "--set", "data.samples"], "PATH=VALUE"),
     ([*RUN, "--seeds", "0"], "at least one seed"),
     ([*RUN, "--workers", "-1"], "--workers"),

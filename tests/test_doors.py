@@ -6,6 +6,7 @@ from dataclasses import replace
 from importlib.metadata import EntryPoint
 from typing import ClassVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -14,8 +15,9 @@ import xarray as xr
 import lemmata as lm
 from lemmata.cli import main
 from lemmata.errors import BadInput
-from lemmata.lab.outcome import Outcome
+from lemmata.lab.outcome import Outcome, nothing
 from lemmata.lab.plan import plan
+from lemmata.lab.source import trial_digest
 from lemmata.lab.store import Store
 from lemmata.status import CONVERGED
 from lemmata.study import studies, study
@@ -186,6 +188,19 @@ def test_a_picture_of_cells_of_other_code_is_refused_with_the_way_out(tmp_path):
         order.results()
 
 
+def test_a_picture_of_nothing_but_failures_is_refused_with_the_reason(tmp_path):
+    order = replace(study("benign-overfitting").figure("fig1").order("smoke"), out=tmp_path / "o")
+    trial = order.sweep.template
+    with order.store.locked():
+        order.store.create(order.manifest())
+        outcomes = [
+            Outcome(c.id, nothing(), 0.1, "no luck", "", trial_digest(trial)) for c in order.sweep.cells
+        ]
+        order.store.write(outcomes, 1)
+    with pytest.raises(BadInput, match="every cell failed: no luck"):
+        order.results()
+
+
 def test_a_picture_that_cannot_be_written_is_one_sentence(tmp_path, monkeypatch):
     import matplotlib.figure
 
@@ -199,3 +214,65 @@ def test_a_picture_that_cannot_be_written_is_one_sentence(tmp_path, monkeypatch)
         order.draw(xr.Dataset(), [], folder=tmp_path / "file")
     assert order.draw(xr.Dataset(), [], folder=tmp_path).exists()
     assert {path.name for path in tmp_path.iterdir()} == {"file", "fig1.png"}
+
+
+def test_what_a_start_makes_on_the_way_must_fit_into_memory_too():
+    class Fleeting(Decay):
+        def start(self, key):
+            return jnp.ones(()), jax.jit(lambda: jnp.sum(jnp.ones((10**7, 10**8))))()
+
+    with pytest.raises(BadInput, match=r"one training of 'toys/decay' would take about 7\.45e"):
+        plan(Sweep(Fleeting(), (), (0,)).cells, 1)
+
+
+FILE = 'study = "benign-overfitting"\nfigure = "fig1"\nscale = "smoke"\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (f"{FILE}[axes]\nsamples = [2]\ndata.samples = [3]\n", "the axis 'data.samples' is given twice"),
+        (f"{FILE}[set]\ndata.samples = 2\n[axes]\nsamples = [3]\n", "set and made an axis"),
+        (f"{FILE}seeds = {'9' * 5000}\n", "not a valid TOML file"),
+        (f"{FILE}seeds = {'[' * 20_000}\n", "not a valid TOML file"),
+        (f"{FILE}[set]\ndata.samples = {10**301}\n", "not 1000000000"),
+    ],
+)
+def test_a_sweep_file_that_cannot_be_meant_is_one_short_sentence(
+    tmp_path, monkeypatch, capsys, content, sentence
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sweep.toml").write_text(content)
+    assert main(["run", "sweep.toml"]) == 2
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert len(said) < 300
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["run", "benign-overfitting/fig1", "--set", "data.samples=@/dev/zero"], "it is not a file"),
+        (["run", "benign-overfitting/fig1", "--set", "data.samples=@huge"], "more than 10000000"),
+        (["run", "benign-overfitting/fig1", "--set", "data.samples=@binary"], "it is not text"),
+        (["run", "benign-overfitting/fig1", "--set", f"descent.log_at={'[' * 100_000}"], "takes "),
+        (["run", "zero.toml"], "it is not a file"),
+        (["run", "benign-overfitting/fig1", "--on", "dask://"], "'dask://' is not dask://HOST:PORT"),
+        (["run", "benign-overfitting/fig1", "--on", "dask://host"], "'dask://host' is not dask://HOST:PORT"),
+        (["run", "folder"], "'folder' is not a store of results"),
+        (["figure", "folder"], "'folder' is not a store of results"),
+        (["run", "benign-overfitting/fig1", "--scale", "smoke", "--out", "foreign"], "choose another folder"),
+    ],
+)
+def test_a_hostile_word_is_one_sentence(tmp_path, monkeypatch, capsys, words, sentence):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    with (tmp_path / "huge").open("wb") as file:
+        file.truncate(10**10)
+    (tmp_path / "zero.toml").symlink_to("/dev/zero")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "manifest.json").write_text('{"name": "of somebody else"}')
+    assert main(words) == 2
+    [said] = [line for line in capsys.readouterr().err.splitlines() if line.startswith("lemmata: ")]
+    assert sentence in said

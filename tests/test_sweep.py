@@ -1,9 +1,10 @@
 """Sweeps: what a change of a field does to axes and template."""
 
+import numpy as np
 import pytest
 
 from lemmata.errors import BadInput
-from lemmata.sweep import Axis, Sweep, axis
+from lemmata.sweep import Axis, Cells, Sweep, axis
 from tests.figures import both
 from tests.toys import Decay
 
@@ -28,3 +29,32 @@ def test_steps_themselves_can_be_swept():
 
     results = lm.run(Sweep(Decay(rate=0.001), (axis("cap", (3, 9)),), (0,)))
     assert results.steps.values.ravel().tolist() == [3, 9]
+
+
+def test_cells_are_the_same_however_they_are_asked_for():
+    rates = (0.5, 0.1, 0.3)
+    sweep = Sweep(
+        Decay(),
+        (axis("rate", rates), Axis("strength", (0.5, 0.1), both), axis("cap", (7, 9))),
+        (3, 4, 5),
+        keep=lambda place: place["seed"] < 5 or place["cap"] == 7,
+    )
+    every = list(sweep.cells)
+    assert len(sweep.cells) == len(every) == 30
+    assert [cell.place for cell in every] == [
+        {"rate": r, "strength": s, "cap": c, "seed": seed}
+        for r in rates for s in (0.5, 0.1) for c in (7, 9) for seed in (3, 4, 5)[: 3 if c == 7 else 2]
+    ]  # fmt: skip
+    for at, cell in enumerate(every):
+        trial = sweep.template
+        for one in sweep.axes:
+            trial = one.apply(trial, cell.point[one.name])
+        assert (sweep.cells[at].id, sweep.cells[at].place) == (cell.id, cell.place)
+        assert cell.trial == trial
+        assert sweep.cells.ids[at] == int(cell.id, 16)
+    assert [cell.id for cell in sweep.cells[4::-3]] == [cell.id for cell in every[4::-3]]
+    assert sweep.cells[-1].id == every[-1].id
+    with pytest.raises(IndexError):
+        _ = sweep.cells[30]
+    np.testing.assert_array_equal(Cells.of(every).ids, sweep.cells.ids)
+    assert len(Cells.of([])) == len(Cells.of([]).ids) == 0

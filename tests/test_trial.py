@@ -51,12 +51,12 @@ def test_text_is_parsed_to_the_type_of_the_field(text, value):
     ("path", "value", "says"),
     [
         ("data.sample", "3", "did you mean 'data.samples'"),
-        ("data.samples", "2.5", "takes int"),
+        ("data.samples", "2.5", "takes a whole number"),
         ("data.samples", "0", "at least one sample"),
         ("data.dim", "-4", "must be 3 or more"),
-        ("data.signal_norm", "nan", "takes float"),
+        ("data.signal_norm", "nan", "takes a finite number"),
         ("simulator", "grim", "takes row or gram or"),
-        ("data.orthogonal_noise", "perhaps", "takes bool"),
+        ("data.orthogonal_noise", "perhaps", "takes true or false"),
     ],
 )
 def test_bad_values_are_refused_in_one_sentence(path, value, says):

@@ -121,8 +121,13 @@ def drive(sweep, store, pool=None, manifest=None):
     cells = sweep.cells
     with store.locked(), pool or Pool() as hands:
         store.create(manifest or {})
-        planned = plan(cells, hands.workers, store.done(digests(cell.trial for cell in cells)))
+        planned = plan(cells, hands.workers, store.done(digests(cells.trials)))
         for chunk, result in hands.run(run_chunk, planned, home=store.path):
             outcomes = planned.settle(chunk, result)
             store.write(outcomes, chunk.width)
             yield len(outcomes)
+
+
+def cores(_):
+    """Where this process may run."""
+    return os.sched_getaffinity(0)

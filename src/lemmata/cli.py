@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lemmata import ending
-from lemmata.errors import BadInput
+from lemmata.errors import BadInput, text_of
 from lemmata.study import SCALES, Study, studies, study
 
 if TYPE_CHECKING:
@@ -63,14 +63,14 @@ def show(options: argparse.Namespace) -> None:
         return
     figure = s.figure(figure_id)
     print(f"{s.id}/{figure.id}: {s.figures[figure.id]}\n\nReading: {figure.reading}\n")
-    from lemmata.sweep import buckets
     from lemmata.trial import Descending, fields
 
     for scale in SCALES:
         sweep = figure.sweep(scale)
         grid = ", ".join(f"{name} ({len(labels)})" for name, labels in sweep.dims.items())
         cap = f", at most {sweep.template.steps} steps each" if isinstance(sweep.template, Descending) else ""
-        print(f"{scale}: {len(sweep.cells)} trainings in {len(buckets(sweep.cells))} programs{cap}; {grid}")
+        programs = len(sweep.cells.structures[0])
+        print(f"{scale}: {len(sweep.cells)} trainings in {programs} programs{cap}; {grid}")
     print("\nFields for --set, with their values at the scale 'quick':")
     for path, value in fields(figure.sweep("quick").template).items():
         print(f"  {path} = {value}")
@@ -131,7 +131,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print_verdicts(verdicts)
         print(f"\n{_said(counts)}")
-        for reason in reasons(order.store):
+        for reason in reasons(order.store) if counts["failed"] else ():
             print(f"  failed because: {reason}")
         if law is not None:
             said = f"{law.value:.3g} [{law.low:.3g}, {law.high:.3g}]" if law.exists else law.note
@@ -203,18 +203,30 @@ def figure(options: argparse.Namespace) -> None:
 
 
 def status(options: argparse.Namespace) -> None:
-    from lemmata.desk import stored_order
-    from lemmata.lab.run import reasons
+    from lemmata.lab.glance import glance
+    from lemmata.lab.store import Store
 
-    order = stored_order(options.dir)
-    manifest, counts = order.store.manifest, order.counts()
+    store = Store(options.dir)
+    counts = glance(store) if store.exists else None
+    if counts is None:
+        from lemmata.desk import stored_order
+
+        order = stored_order(options.dir)
+        store, counts = order.store, order.counts()
+    manifest = store.manifest
     if options.json:
         return _print_json({"store": options.dir, **counts, "manifest": manifest})
-    print(f"{order.name}, draw {order.figure.draw_number}, started {manifest['started']}")
+    said = {word: manifest.get(word, "") for word in ("study", "figure", "scale", "reading", "draw")}
+    reading = f", {said['reading']}" if said["reading"] else ""
+    name = f"{said['study']}/{said['figure']} ({said['scale']}{reading}), draw {said['draw']}"
+    print(
+        f"{name if said['figure'] else 'a sweep of its own'}, started {manifest.get('started', 'some day')}"
+    )
     print(", ".join(f"{name}: {count}" for name, count in counts.items()))
-    for reason in reasons(order.store):
+    for reason in sorted(store.reasons()) if counts["failed"] else ():
         print(f"  failed because: {reason}")
-    print(f"to repeat or resume: {manifest['command']}")
+    if "command" in manifest:
+        print(f"to repeat or resume: {manifest['command']}")
 
 
 def verify(options: argparse.Namespace) -> int:
@@ -371,9 +383,10 @@ def _changes(pairs: Iterable[str]) -> dict[str, str]:
 def _contents(name: str) -> str:
     """What a file holds: `--set PATH=@FILE` takes a long value from there."""
     try:
-        return Path(name).read_text()
-    except (OSError, ValueError):
-        raise BadInput(f"the file '{name}' cannot be read.") from None
+        return text_of(Path(name))
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is not text"
+        raise BadInput(f"the file '{name}' cannot be read: {why}.") from None
 
 
 def _workers(options: argparse.Namespace) -> int:

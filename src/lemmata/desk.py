@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lemmata.errors import BadInput, require, unknown
+from lemmata.errors import BadInput, require, text_of, unknown
 from lemmata.lab.executors import hands
 from lemmata.lab.looks import until_decided
 from lemmata.lab.order import Order
 from lemmata.lab.store import Store
 from lemmata.progress import Progress, silence
-from lemmata.study import Study, scale_named, study
+from lemmata.study import Study, scale_named, studies, study
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -42,6 +42,8 @@ def place_order(name: str, scale: str | None = None, **options: Any) -> Order:
     if os.path.exists(os.path.join(name, "manifest.json")):  # unlike Path.exists, never raises
         return _again(Path(name), scale, given)
     study_id, _, figure_id = name.partition("/")
+    if study_id not in studies() and os.path.isdir(name):
+        raise BadInput(f"'{name}' is not a store of results: it has no manifest.json.")
     chosen = study(study_id)
     require(
         figure_id != "",
@@ -163,10 +165,10 @@ def _again(folder: Path, scale: str | None, given: Mapping[str, Any]) -> Order:
 def _from_file(path: Path, scale: str | None, given: Mapping[str, Any]) -> Order:
     """A sweep file: `study`, `figure`, and optionally `scale`, `seeds`, `out`, `reading`, tables `[set]` and `[axes]`."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(text_of(path))
     except OSError as error:
         raise BadInput(f"cannot read the sweep file '{path}': {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"'{path}' is not a valid TOML file: {error}.") from None
     kinds = {**WORDS, "set": dict, "axes": dict}
     for word in content:

@@ -1,9 +1,14 @@
 """What the lab says when it is asked for something it cannot do: one sentence, with the closest match."""
 
 import difflib
+import errno
 import os
 import sys
 from collections.abc import Iterable
+from pathlib import Path
+
+LARGEST_TEXT = 10_000_000
+"""Bytes of a sweep file or a value that is read from a file."""
 
 
 class BadInput(ValueError):
@@ -22,6 +27,19 @@ def unknown(kind: str, given: str, allowed: Iterable[str]) -> BadInput:
     return BadInput(f"unknown {kind} '{given}'{hint} Known: {', '.join(names)}.")
 
 
+def shortened(value: object) -> str:
+    """A value as it stands in a sentence.
+
+    >>> shortened(2.5), shortened(10**300)
+    ('2.5', '10000000000000000000000000000000000000000000000000000000...')
+    """
+    try:
+        said = repr(value)
+    except ValueError:  # a whole number of thousands of digits
+        return "that many digits"
+    return said if len(said) <= 60 else f"{said[:56]}..."
+
+
 def require(condition: bool, sentence: str) -> None:
     """Raise ``BadInput(sentence)`` unless the condition is met."""
     if not condition:
@@ -35,6 +53,15 @@ def require_memory(needed: float, what: str) -> None:
         needed <= there,
         f"{what} would take about {needed / 2**30:.3g} GiB of memory, and this machine has {there / 2**30:.3g}.",
     )
+
+
+def text_of(path: Path) -> str:
+    """What a file of the user's holds; an `OSError` where it is none, or larger than anything that was written by hand."""
+    size = path.stat().st_size
+    if not path.is_file() or size > LARGEST_TEXT:
+        said = "it is not a file" if not path.is_file() else f"it has {size} bytes, more than {LARGEST_TEXT}"
+        raise OSError(errno.EINVAL, said)
+    return path.read_text(encoding="utf-8")
 
 
 def note(sentence: str) -> None:

@@ -83,17 +83,12 @@ def assemble(sweep: Sweep, rows: Rows, attrs: Mapping[str, Any] | None = None) -
     shape = tuple(len(labels) for labels in dims.values())
     axes = [name for name in dims if name != "seed"]
     held = np.full(tuple(len(dims[name]) for name in axes), None, object)
-    points: list[tuple[int, ...]] = []
-    which, last = np.empty(len(cells), int), None
-    for i, cell in enumerate(cells):
-        if cell.point is not last:  # seeds of one grid point share it
-            last = cell.point
-            points.append(tuple(positions[name][last[name]] for name in axes))
-            held[points[-1]] = Ran(cell.trial)
-        which[i] = len(points) - 1
-    seeds = np.array([positions["seed"][cell.seed] for cell in cells], int)
+    points = [tuple(positions[name][point.place[name]] for name in axes) for point in cells.points]
+    for at, point in zip(points, cells.points, strict=True):
+        held[at] = Ran(point.trial)
+    seeds = np.array([positions["seed"][seed] for point in cells.points for seed in point.seeds], int)
     grid = np.array(points, int).reshape(len(points), len(axes))
-    where = (*grid[which[rows.found]].T, seeds[rows.found])
+    where = (*grid[cells.which(rows.found)].T, seeds[rows.found])
 
     logged = {at: _log_steps(one.trial) for at, one in np.ndenumerate(held) if one is not None}
     same = len(set(logged.values())) <= 1

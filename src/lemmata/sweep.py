@@ -1,17 +1,18 @@
 """A sweep: a template trial, named axes over its fields, and seeds; its cells, and the buckets they fall into."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
+from itertools import groupby, product
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple, overload
 
 import jax
+import numpy as np
 
 from lemmata.errors import BadInput, require, require_memory
-from lemmata.trial import Trial, fields, fitted, identity, put, put_all
+from lemmata.trial import Trial, fields, fitted, identities, identity, put, put_all
 
 CELL_BYTES = 1000
 """What a cell takes in the memory of the driver, about."""
@@ -79,6 +80,76 @@ class Cell:
         return identity(self.trial, self.seed)
 
 
+class Point(NamedTuple):
+    """A grid point with the seeds that are run there."""
+
+    trial: Trial
+    place: Mapping[str, Any]
+    seeds: tuple[int, ...]
+
+
+class Cells(Sequence[Cell]):
+    """Cells in order, kept as grid points with seeds and made when they are looked at: a million of them take little room."""
+
+    def __init__(self, points: Iterable[Point]):
+        self.points = tuple(points)
+        self._ends = np.cumsum([len(point.seeds) for point in self.points], dtype=int)
+
+    @staticmethod
+    def of(cells: Iterable[Cell]) -> "Cells":
+        """Cells that were made already."""
+        if isinstance(cells, Cells):
+            return cells
+        runs = (list(run) for _, run in groupby(cells, lambda cell: (id(cell.trial), id(cell.point))))
+        return Cells(Point(run[0].trial, run[0].point, tuple(cell.seed for cell in run)) for run in runs)
+
+    def __len__(self) -> int:
+        return int(self._ends[-1]) if self.points else 0
+
+    def __iter__(self) -> Iterator[Cell]:
+        return (Cell(trial, seed, place) for trial, place, seeds in self.points for seed in seeds)
+
+    @overload
+    def __getitem__(self, index: int) -> Cell: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Cell]: ...
+    def __getitem__(self, index: int | slice) -> Cell | list[Cell]:
+        places = np.arange(len(self))[index]
+        return self.at(places) if isinstance(index, slice) else self.at(places[None])[0]
+
+    def at(self, places: np.ndarray) -> list[Cell]:
+        """The cells at these places."""
+        which = self.which(places)
+        behind = places - self._ends[which]  # the places of their seeds, counted from the last
+        found = []
+        for number, seed in zip(which.tolist(), behind.tolist(), strict=True):
+            trial, place, seeds = self.points[number]
+            found.append(Cell(trial, seeds[seed], place))
+        return found
+
+    @property
+    def trials(self) -> Iterator[Trial]:
+        """The trial of every grid point."""
+        return (point.trial for point in self.points)
+
+    def which(self, places: np.ndarray) -> np.ndarray:
+        """The grid points (by number) of the cells at these places."""
+        return np.searchsorted(self._ends, places, side="right")
+
+    @cached_property
+    def structures(self) -> tuple[list[Trial], np.ndarray]:
+        """A trial of every structure, and which of them the trial of each grid point has: one compiled program each."""
+        found: dict[Any, tuple[int, Trial]] = {}
+        which = [found.setdefault(jax.tree.structure(t), (len(found), t))[0] for t in self.trials]
+        return [trial for _, trial in found.values()], np.array(which, int)
+
+    @cached_property
+    def ids(self) -> np.ndarray:
+        """The identities of all cells, as numbers."""
+        found = [identities(point.trial, point.seeds) for point in self.points]
+        return np.frombuffer(b"".join(found), ">u8").astype(np.uint64)
+
+
 @dataclass(frozen=True)
 class Sweep:
     """A template trial, axes over it, and seeds. `keep` leaves out places (grid values and seed) that a
@@ -102,21 +173,31 @@ class Sweep:
         return {a.name: a.values for a in self.axes} | {"seed": self.seeds}
 
     @cached_property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> Cells:
         count = math.prod(map(len, self.dims.values()))
         require_memory(count * CELL_BYTES, f"a sweep of {count} cells")
-        found, names = [], [a.name for a in self.axes]
+        return Cells(self._points())
+
+    def _points(self) -> Iterator[Point]:
+        names, keep = [a.name for a in self.axes], self.keep
+        made: list[Any] = [
+            self.template
+        ]  # with the values of no axis of the last point, of the first one, and so on
+        last: tuple[Any, ...] = ()
         for point in product(*(a.values for a in self.axes)):
-            place = dict(zip(names, point, strict=True))
-            keep = self.keep
-            seeds = [seed for seed in self.seeds if keep is None or keep({**place, "seed": seed})]
-            if not seeds:
-                continue
-            trial = self.template
-            for a, value in zip(self.axes, point, strict=True):
-                trial = a.apply(trial, value)
-            found += [Cell(trial, seed, place) for seed in seeds]
-        return found
+            place, seeds = dict(zip(names, point, strict=True)), self.seeds
+            if keep is not None:
+                seeds = tuple(seed for seed in seeds if keep({**place, "seed": seed}))
+            if seeds:
+                same = next(
+                    (k for k, (old, new) in enumerate(zip(last, point, strict=False)) if old is not new),
+                    len(last),
+                )
+                del made[same + 1 :]
+                for a, value in zip(self.axes[same:], point[same:], strict=True):
+                    made.append(a.apply(made[-1], value))
+                last = point
+                yield Point(made[-1], place, seeds)
 
     def with_seeds(self, seeds: Sequence[int]) -> "Sweep":
         return replace(self, seeds=tuple(seeds))
@@ -164,11 +245,7 @@ def _like(value: Any, a: Axis) -> Any:
 
 def buckets(cells: Iterable[Cell]) -> list[list[Cell]]:
     """Cells grouped by the structure of their trials: each group shares one compiled program."""
-    groups: dict[Any, list[Cell]] = {}
-    trial, group = None, []
-    for cell in cells:
-        if cell.trial is not trial:  # seeds of one grid point share it
-            trial = cell.trial
-            group = groups.setdefault(jax.tree.structure(trial), [])
-        group.append(cell)
-    return list(groups.values())
+    cells = Cells.of(cells)
+    trials, kinds = cells.structures
+    group = kinds[cells.which(np.arange(len(cells)))]
+    return [cells.at(np.flatnonzero(group == number)) for number in range(len(trials))]

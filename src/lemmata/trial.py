@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PyTree
 
-from lemmata.errors import BadInput, require, unknown
+from lemmata.errors import BadInput, require, shortened, unknown
 from lemmata.guard import double
 
 Key = Array
@@ -171,7 +171,7 @@ def require_ranges(owner: Any) -> None:
             least = min(usual, int(sized)) if isinstance(usual, int) else int(sized)
             require(
                 least <= value <= LARGEST,
-                f"'{path}' must lie between {least} and {LARGEST:.0e}, not {value}.",
+                f"'{path}' must lie between {least} and {LARGEST:.0e}, not {shortened(value)}.",
             )
         else:
             require(math.isfinite(value), f"'{path}' must be a finite number, not {value}.")
@@ -222,17 +222,18 @@ def put_all(trial: Any, changes: Mapping[str, Any]) -> Any:
 
 def fitted(value: Any, owner: Any, name: str) -> Any:
     """A value brought to the declared type of a field: text is parsed, 20 becomes 20.0 where a float is meant."""
-    hint = typing.get_type_hints(type(owner), include_extras=False)[name]
+    hint = _hints(type(owner))[name]
     try:
         return _fit(value, hint)
-    except (ValueError, TypeError, KeyError, OverflowError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         options = typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
-        said = (
-            " or ".join(map(str, options))
-            or getattr(hint, "__name__", None)
-            or str(hint).replace("typing.", "")
-        )
-        raise BadInput(f"field '{name}' takes {said}, not {value!r}.") from None
+        said = " or ".join(map(str, options)) or KINDS.get(hint) or str(hint).replace("typing.", "")
+        raise BadInput(f"field '{name}' takes {said}, not {shortened(value)}.") from None
+
+
+KINDS = {int: "a whole number", float: "a finite number", bool: "true or false", str: "text"}
+
+_hints = functools.cache(typing.get_type_hints)
 
 
 def _fit(value: Any, hint: Any) -> Any:
@@ -314,6 +315,16 @@ def identity(trial: Trial, seed: int) -> str:
     return _digest(_content(trial), seed)
 
 
+def identities(trial: Trial, seeds: tuple[int, ...]) -> bytes:
+    """The identities of a trial with several seeds, eight bytes each."""
+    begun, found = _content(trial), []
+    for end in _ends(seeds):
+        whole = begun.copy()
+        whole.update(end)
+        found.append(whole.digest()[:8])
+    return b"".join(found)
+
+
 def random_key(trial: Trial, seed: int) -> Key:
     """The random key of a cell."""
     with double():
@@ -326,6 +337,9 @@ def key_number(trial: Trial, seed: int) -> int:
     return int(_digest(_drawn(trial), seed), 16) >> 1
 
 
+_written = json.JSONEncoder(sort_keys=True).encode
+
+
 def _of_the_last(function: Callable[[Trial], Any]) -> Callable[[Trial], Any]:
     """The digest of what the function says; remembered for the last trial, as seeds of one grid point share theirs."""
     last: tuple[Any, Any] = (None, None)
@@ -334,8 +348,7 @@ def _of_the_last(function: Callable[[Trial], Any]) -> Callable[[Trial], Any]:
         nonlocal last
         known = last
         if known[0] is not trial:
-            text = json.dumps(function(trial), sort_keys=True)
-            last = known = (trial, hashlib.sha256(text[:-1].encode()))
+            last = known = (trial, hashlib.sha256(_written(function(trial))[:-1].encode()))
         return known[1]
 
     return begun
@@ -361,5 +374,11 @@ def _drawn(trial: Trial) -> dict[str, Any]:
 def _digest(begun: Any, seed: int) -> str:
     """Of a content with the seed as its last entry."""
     whole = begun.copy()
-    whole.update(b', "seed": %d}' % seed)
+    whole.update(_ends((seed,))[0])
     return whole.hexdigest()[:16]
+
+
+@functools.lru_cache(maxsize=16)
+def _ends(seeds: tuple[int, ...]) -> list[bytes]:
+    """How the contents of cells with these seeds end."""
+    return [b', "seed": %d}' % seed for seed in seeds]

@@ -13,6 +13,7 @@ import pytest
 from lemmata import guard
 from lemmata.errors import BadInput
 from lemmata.lab.pool import Lost, Pool, TimeLimit
+from tests import toys
 from tests.lab.chores import Batch, meet, not_sendable, square, talk, where, who
 
 ROOT = Path(__file__).parents[2]
@@ -83,6 +84,12 @@ def test_a_worker_has_one_core_one_thread_the_guard_and_the_path_of_its_driver(p
     assert "--xla_cpu_multi_thread_eigen=false" in found["flags"]
     assert guard.FLAG in found["flags"] or guard._release() < guard.FIRST_BAD
     assert not found["jax"]
+
+
+def test_once_jax_has_started_a_worker_may_run_on_any_core():
+    """Two commands of one worker each would share the first core otherwise, and leave the others idle."""
+    with Pool(1) as hands:
+        assert [found for _, found in hands.run(toys.cores, [None])] == [os.sched_getaffinity(0)]
 
 
 def test_what_workers_print_does_not_reach_the_output_of_the_driver(pool, capfd):

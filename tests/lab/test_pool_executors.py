@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from lemmata.errors import BadInput
@@ -122,11 +123,13 @@ def test_a_dask_worker_killed_in_the_middle_and_a_scheduler_restarted_lose_nothi
 
     try:
         first, one, _ = scheduler(), worker(), worker()
+        began = time.monotonic()
         deeds = iter(("worker", "scheduler"))
         finished, store = 0, Store(tmp_path)
         with hands(f"dask://127.0.0.1:{port}") as pool:
             for count in drive(sweep(), store, pool):
                 finished += count
+                assert time.monotonic() - began < 120
                 if finished > 8 and one.poll() is None:
                     assert next(deeds) == "worker"
                     one.kill()
@@ -137,6 +140,7 @@ def test_a_dask_worker_killed_in_the_middle_and_a_scheduler_restarted_lose_nothi
                     first.kill()
                     first.wait()
                     scheduler()
+                    worker()  # those of the old one may end with it
         assert finished == len(store.done()) == 40
         assert next(deeds, None) is None
         assert store.problems() == []
@@ -193,3 +197,33 @@ def test_jobs_of_a_real_slurm_do_a_sweep_though_they_are_cancelled(tmp_path, mon
     assert len({log.name.split("_")[0] for log in logs.iterdir()}) > 1
     assert len(Store(tmp_path / "store").done()) == 80
     assert Store(tmp_path / "store").problems() == []
+
+
+@pytest.mark.slow
+def test_the_command_line_runs_a_figure_on_a_real_slurm_to_the_same_bits_as_here(tmp_path, monkeypatch):
+    order = ["run", "benign-overfitting/fig1", "--scale", "smoke", "--set", "samples=2"]
+
+    def lemmata(*words):
+        done = subprocess.run(
+            [sys.executable, "-m", "lemmata", *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=900,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    paths = environment()["PYTHONPATH"]
+    with slurm(tmp_path / "slurm", monkeypatch):
+        monkeypatch.setenv("PYTHONPATH", paths)
+        lemmata(*order, "--on", "slurm", "--workers", "2", "--out", str(tmp_path / "far"))
+    lemmata(*order, "--workers", "1", "--out", str(tmp_path / "here"))
+    far, here = Store(tmp_path / "far"), Store(tmp_path / "here")
+    ids = sorted(here.done())
+    assert far.done() == here.done()
+    assert far.problems() == []
+    for name, values in here.read(ids).values.items():
+        np.testing.assert_array_equal(values, far.read(ids).values[name])
+    assert "done: 6, failed: 0" in lemmata("status", str(tmp_path / "far"))
+    assert not [*Folder.of(far.path).todo.iterdir(), *Folder.of(far.path).taken.iterdir()]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lemmata.ending import last_act
-from lemmata.errors import BadInput, require, unknown
+from lemmata.errors import BadInput, note, require, unknown
 from lemmata.lab.pool import Pool
 from lemmata.lab.spool import Folder, Spool
 
@@ -35,9 +35,9 @@ def hands(on: str = "local", workers: int = 0, limit: float | None = None) -> It
     if on == "local":
         pool = Pool(workers, limit=limit)
     elif on == "dask" or on.startswith("dask://"):
-        pool = Pool(
-            executor=Dask.at(on.removeprefix("dask").removeprefix("://"), workers or os.cpu_count() or 1)
-        )
+        right = on == "dask" or re.fullmatch(r"dask://[^/\s]+:\d+", on) is not None
+        require(right, f"'{on}' is not dask://HOST:PORT.")
+        pool = Pool(executor=Dask.at(on[len("dask://") :], workers or os.cpu_count() or 1))
     elif on in ("slurm", "spool"):
         count = workers or os.cpu_count() or 1
         pool = Spool(count, Slurm(count).hire) if on == "slurm" else Spool(count)
@@ -61,6 +61,7 @@ class Dask(Executor):
     def __init__(self, connect: Callable[[], Any]):
         self._connect = connect
         self._client: Any = None
+        self._deserted = False
 
     @staticmethod
     def at(address: str, workers: int) -> "Dask":
@@ -70,9 +71,6 @@ class Dask(Executor):
         except ImportError:
             raise BadInput("Dask is not installed; get it with: pip install 'lemmata[dask]'") from None
         if address:
-            require(
-                re.fullmatch(r".+:\d+", address) is not None, f"'dask://{address}' is not dask://HOST:PORT."
-            )
             return Dask(lambda: Client(f"tcp://{address}", timeout=10, set_as_default=False))
         cluster = LocalCluster(workers, threads_per_worker=1, dashboard_address=None)  # pyright: ignore[reportArgumentType]
         return Dask(lambda: Client(cluster, set_as_default=False))
@@ -80,7 +78,15 @@ class Dask(Executor):
     @property
     def _max_workers(self) -> int:
         """How many tasks run at the same time, by the name that executors have for it."""
+        self.look()
         return max(1, sum(self.client.nthreads().values()))
+
+    def look(self) -> None:
+        """Say so, once, if nobody is there to work: a cluster may get workers later, and loses them with its scheduler."""
+        deserted = not self.client.nthreads()
+        if deserted and not self._deserted:
+            note("the Dask cluster has no workers; waiting for some.")
+        self._deserted = deserted
 
     @property
     def client(self) -> Any:

@@ -1,7 +1,6 @@
 """An order to the lab: which figure, at which scale, with which changes, and where its results go."""
 
 import contextlib
-import os
 import platform
 import shlex
 import sys
@@ -13,12 +12,15 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import xarray as xr
 
 from lemmata.errors import BadInput, note, require, unknown
 from lemmata.lab.adaptive import Refined, refine
 from lemmata.lab.disk import taking_its_place
-from lemmata.lab.run import carry_out
+from lemmata.lab.glance import tally
+from lemmata.lab.run import carry_out, require_some
+from lemmata.lab.segment import among
 from lemmata.lab.source import digests
 from lemmata.lab.store import Rows, Store
 from lemmata.progress import Progress
@@ -65,9 +67,14 @@ class Order:
         """The figure's sweep with the changes made; every cell is built, so that bad input shows before any work."""
         read = dict(self.figure.readings.get(self.reading or next(iter(self.figure.readings), ""), {}))
         sweep = self.figure.sweep(self.scale).with_fields(read | dict(self.changes))
+        given: set[str] = set()
         for path, values in self.axes.items():
-            require(path not in self.changes, f"'{path}' is set and made an axis at the same time.")
-            if any(path in (a.name, a.place) for a in sweep.axes):
+            known = next((a for a in sweep.axes if path in (a.name, a.place)), None)
+            names = {path} if known is None else {path, known.name, str(known.place)}
+            require(not names & self.changes.keys(), f"'{path}' is set and made an axis at the same time.")
+            require(not names & given, f"the axis '{path}' is given twice.")
+            given |= names
+            if known is not None:
                 sweep = sweep.with_fields({path: list(values)})
             else:
                 sweep = replace(sweep, axes=(*sweep.axes, axis(path, values)))
@@ -156,9 +163,9 @@ class Order:
 
     def results(self) -> xr.Dataset:
         """What is stored of the order's sweep, as far as it was made by the code as it is now."""
-        ids = [cell.id for cell in self.sweep.cells]
-        sources = digests(cell.trial for cell in self.sweep.cells)
-        outdated = len((self.store.done() - self.store.done(sources)) & set(ids))
+        ids, sources = self.sweep.cells.ids, digests(self.sweep.cells.trials)
+        others = np.unique(ids[~among(ids, self.store.finished(sources))])
+        outdated = int(among(others, self.store.finished()).sum())
         said = f"{outdated} cells in '{self.store.path}' were made by other code and are not used"
         rows = self.store.read(ids, sources)
         require(
@@ -167,6 +174,7 @@ class Order:
             if outdated
             else f"'{self.store.path}' holds no cell of its sweep.",
         )
+        require_some(rows, self.store)
         if outdated:
             note(f"{said}.")
         return self._completed(self.sweep, rows)
@@ -174,9 +182,7 @@ class Order:
     def counts(self) -> dict[str, int]:
         """How many cells there are, and how those that were run ended."""
         cells = self.sweep.cells
-        found = self.store.counts(digests(cell.trial for cell in cells), [cell.id for cell in cells])
-        ended = {name: found.get(name, 0) for name in ("failed", "diverged", "capped")}
-        return {"cells": len(cells), "done": sum(found.values()) - ended["failed"], **ended}
+        return tally(len(cells), self.store.counts(digests(cells.trials), cells.ids))
 
     @property
     def whole(self) -> bool:
@@ -214,7 +220,7 @@ class Order:
         return self.figure.complete(assemble(sweep, rows, known))
 
     def _require_own_store(self) -> None:
-        existing = self.store.manifest if os.path.exists(self.store.path / "manifest.json") else {}
+        existing = self.store.manifest if self.store.exists else {}
         ours = {"study": self.figure.study, "figure": self.figure.id}
         require(
             all(existing.get(word, name) == name for word, name in ours.items()),

@@ -5,20 +5,22 @@ measured: a fair share of the rest, and no more than some seconds, so that the w
 """
 
 import math
-from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jax
+import numpy as np
+from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from lemmata.errors import require_memory
 from lemmata.guard import double
 from lemmata.lab.outcome import Outcome
+from lemmata.lab.segment import among, numbers
 from lemmata.lab.source import trial_digest
 from lemmata.lab.work import NARROWEST, Chunk, failure
-from lemmata.sweep import Cell, buckets
-from lemmata.trial import Descending, kind, with_precision
+from lemmata.sweep import Cell, Cells
+from lemmata.trial import Descending, Trial, kind, with_precision
 
 LANE_BUDGET = 1 << 20
 """Bytes of state that runs in lockstep may hold together: about what stays in the cache of one core."""
@@ -47,10 +49,11 @@ FADING = 0.25
 
 @dataclass
 class Bucket:
-    """The cells of one structure that wait, how many run in lockstep, how many are out with workers, and what was measured:
-    `seconds` for `finished` cells, the last ones counting most."""
+    """The cells of one structure that wait (their places among all `cells`), how many run in lockstep, how many are out with
+    workers, and what was measured: `seconds` for `finished` cells, the last ones counting most."""
 
-    cells: deque[Cell]
+    cells: Cells
+    waiting: np.ndarray
     width: int
     weight: float
     out: int = 0
@@ -61,6 +64,12 @@ class Bucket:
     def cost(self) -> float | None:
         """Seconds a cell, as far as they are known."""
         return max(self.seconds / self.finished, 1e-6) if self.finished else None
+
+    def take(self, count: int) -> tuple[Cell, ...]:
+        """The next cells, which are out from now on."""
+        taken, self.waiting = self.waiting[:count], self.waiting[count:]
+        self.out += count
+        return tuple(self.cells.at(taken))
 
 
 @dataclass
@@ -76,7 +85,7 @@ class Plan:
 
     def __len__(self) -> int:
         """How many cells have not been given out yet."""
-        return sum(len(bucket.cells) for bucket in self.buckets)
+        return sum(len(bucket.waiting) for bucket in self.buckets)
 
     def __iter__(self) -> Iterator[Chunk]:
         return self
@@ -84,18 +93,17 @@ class Plan:
     def __next__(self) -> Chunk:
         """The next chunk. A worker goes on with the bucket that it has just left, then begins one that nobody works on, so
         that programs are compiled once, and helps others only when there is none; the longest first."""
-        waiting = [(i, bucket) for i, bucket in enumerate(self.buckets) if bucket.cells]
+        waiting = [(i, bucket) for i, bucket in enumerate(self.buckets) if len(bucket.waiting)]
         if not waiting:
             raise StopIteration
         known = [bucket.cost for bucket in self.buckets if bucket.cost is not None]
         usual = sum(known) / len(known) if known else 1.0
-        rest = {i: (bucket.cost or usual) * len(bucket.cells) for i, bucket in waiting}
+        rest = {i: (bucket.cost or usual) * len(bucket.waiting) for i, bucket in waiting}
         number, bucket = min(
             waiting, key=lambda pair: (pair[1].out > 0, pair[1].cost is None, -rest[pair[0]])
         )
-        size = min(self._size(bucket, sum(rest.values())), LARGEST, len(bucket.cells))
-        cells = tuple(bucket.cells.popleft() for _ in range(size))
-        bucket.out += size
+        size = min(self._size(bucket, sum(rest.values())), LARGEST, len(bucket.waiting))
+        cells = bucket.take(size)
         return Chunk(cells, bucket.width, trial_digest(cells[0].trial), number)
 
     def _size(self, bucket: Bucket, rest: float) -> int:
@@ -119,35 +127,42 @@ class Plan:
         return result
 
 
-def plan(cells: Sequence[Cell], workers: int, done: Collection[str] = ()) -> Plan:
+def plan(cells: Sequence[Cell], workers: int, done: Collection[str] | np.ndarray = ()) -> Plan:
     """Chunks that cover the cells that are not done; a cell that stands twice counts once.
 
     `cells` are all cells of the sweep: how many run in lockstep depends on the whole, not on what is missing nor on the
     number of workers, so that an interrupted run gives the same numbers.
     """
-    groups = buckets({cell.id: cell for cell in cells}.values())
-    if not groups:
+    cells = Cells.of(cells)
+    own = np.sort(np.unique(cells.ids, return_index=True)[1])
+    if not len(own):
         return Plan([], workers)
-    weights = [state_bytes(group[0]) for group in groups]
-    for weight, group in zip(weights, groups, strict=True):
-        if isinstance(group[0].trial, Descending):
-            require_memory(STATES * weight, f"one training of '{kind(group[0].trial)}'")
+    trials, kinds = cells.structures
+    group = kinds[cells.which(own)]
+    sizes = np.bincount(group, minlength=len(trials)).tolist()
+    weights = []
+    for trial in trials:
+        state, largest = state_bytes(trial)
+        weights.append(state)
+        if isinstance(trial, Descending):
+            require_memory(max(STATES * state, largest), f"one training of '{kind(trial)}'")
     widths = [
-        lane_width(weight, len(group)) if group[0].trial.lockstep else 1
-        for group, weight in zip(groups, weights, strict=True)
+        lane_width(weight, size) if trial.lockstep else 1
+        for weight, size, trial in zip(weights, sizes, trials, strict=True)
     ]
-    while max(widths) > NARROWEST and sum(map(_fills, groups, widths)) < FILLS:
+    while max(widths) > NARROWEST and sum(map(_fills, sizes, widths)) < FILLS:
         widths = [width if width < max(widths) else width // 2 for width in widths]
+    missing = ~among(cells.ids[own], numbers(done))
     found = []
-    for group, width, weight in zip(groups, widths, weights, strict=True):
-        missing = deque(cell for cell in group if cell.id not in done)
-        if missing:
-            found.append(Bucket(missing, width, weight))
+    for number, (width, weight) in enumerate(zip(widths, weights, strict=True)):
+        waiting = own[missing & (group == number)]
+        if len(waiting):
+            found.append(Bucket(cells, waiting, width, weight))
     return Plan(sorted(found, key=lambda bucket: -bucket.weight), workers)
 
 
-def _fills(group: Sequence[Cell], width: int) -> int:
-    return math.ceil(len(group) / width)
+def _fills(cells: int, width: int) -> int:
+    return math.ceil(cells / width)
 
 
 def lane_width(state: int, cells: int) -> int:
@@ -161,14 +176,31 @@ def lane_width(state: int, cells: int) -> int:
     return 1 << (fit.bit_length() - 1)
 
 
-def state_bytes(cell: Cell) -> int:
-    """The size of the state of one run, found without running it; nothing for one whose start fails: its turn will tell."""
-    trial = cell.trial
+def state_bytes(trial: Trial) -> tuple[int, int]:
+    """The size of the state of one run, and of the largest array that its start makes on the way, found without running it;
+    what is usual for one whose start fails: its turn will tell."""
     if not isinstance(trial, Descending):
-        return WIDEST * LANE_BUDGET
+        return WIDEST * LANE_BUDGET, 0
     try:
         with double():
-            state: Any = jax.eval_shape(with_precision(trial).start, jax.random.key(0))
+            program = jax.make_jaxpr(with_precision(trial).start)(jax.random.key(0))
     except Exception:
-        return LANE_BUDGET
-    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
+        return LANE_BUDGET, 0
+    return sum(map(_bytes, program.out_avals)), max(_made(program.jaxpr), default=0)
+
+
+def _made(program: Jaxpr) -> Iterator[int]:
+    """The sizes of all arrays that a program makes, those of its inner programs included."""
+    for equation in program.eqns:
+        yield from (_bytes(made.aval) for made in equation.outvars)
+        for inner in jax.tree.leaves(list(equation.params.values()), is_leaf=_is_program):
+            if _is_program(inner):
+                yield from _made(inner.jaxpr if isinstance(inner, ClosedJaxpr) else inner)
+
+
+def _is_program(thing: Any) -> bool:
+    return isinstance(thing, Jaxpr | ClosedJaxpr)
+
+
+def _bytes(array: Any) -> int:
+    return math.prod(array.shape) * array.dtype.itemsize

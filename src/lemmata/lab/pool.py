@@ -35,6 +35,10 @@ KILLED_AT_START = 30
 """The same for workers that something kills before they are ready."""
 
 
+QUIET = 30.0
+"""When nothing was heard from an executor for so many seconds, it is asked to look after its workers, if it can."""
+
+
 class Lost(Exception):
     """A task took its worker down with it, every time."""
 
@@ -195,6 +199,7 @@ class Pool:
     ) -> Iterator[tuple[Task, Any]]:
         again: deque[_Attempt[Task]] = deque()
         pending: dict[Future[list[Any]], _Attempt[Task]] = {}
+        heard = time.monotonic()
         try:
             while True:
                 while len(pending) < 2 * self.workers:
@@ -208,6 +213,10 @@ class Pool:
                 if not pending:
                     return
                 done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+                if done or time.monotonic() - heard > QUIET:
+                    heard = time.monotonic()
+                    if not done and hasattr(executor, "look"):
+                        executor.look()  # pyright: ignore[reportAttributeAccessIssue]
                 results: list[tuple[Task, Any]] = []
                 for future in done:
                     attempt = pending.pop(future)

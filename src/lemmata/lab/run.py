@@ -12,7 +12,8 @@ import xarray as xr
 from lemmata.errors import note, require
 from lemmata.lab.plan import plan
 from lemmata.lab.pool import Pool
-from lemmata.lab.source import digests
+from lemmata.lab.segment import among
+from lemmata.lab.source import sources as sources_of
 from lemmata.lab.spool import Spool
 from lemmata.lab.store import Rows, Store
 from lemmata.lab.work import run_chunk
@@ -54,17 +55,20 @@ def carry_out(
     fail_fast: bool = False,
 ) -> Rows:
     """Run what is missing of a sweep and return the records of all its cells."""
-    sources = digests(cell.trial for cell in sweep.cells)
-    ids = [cell.id for cell in sweep.cells]
-    missing = set(ids) - store.done(sources)
-    if missing or not _told_before(store, manifest):
+    ids, told_sources = sweep.cells.ids, sources_of(sweep.cells.trials)
+    sources = set(told_sources.values())
+    done = store.finished(sources)
+    missing = np.unique(ids[~among(ids, done)])
+    if len(missing) or not _told_before(store, manifest):
+        manifest = {"cells": len(ids), **manifest, "sources": told_sources}
         with store.locked():
-            outdated = len(missing & store.done())
+            outdated = int(among(missing, store.finished()).sum())
             if outdated:
                 note(f"{outdated} cells in '{store.path}' were made by other code and are computed again.")
-            store.create(manifest)
-            planned = plan(sweep.cells, pool.workers, set(ids) - missing)
-            finished, total = len(set(ids)) - len(planned), len(set(ids))
+            store.create(manifest, ids if manifest["cells"] == len(ids) else None)
+            planned = plan(sweep.cells, pool.workers, done)
+            total = len(np.unique(ids))
+            finished = total - len(planned)
             told(finished, total)
             for chunk, outcomes in pool.run(run_chunk, planned, store.path):
                 settled = planned.settle(chunk, outcomes)
@@ -77,8 +81,13 @@ def carry_out(
                     f"stopped at the first failed cell: {' '.join(''.join(failed[:1]).split())}; what was finished is kept.",
                 )
     rows = store.read(ids, sources)
-    require(bool(np.any(rows.values["status"] != FAILED)), f"every cell failed: {'; '.join(reasons(store))}")
+    require_some(rows, store)
     return rows
+
+
+def require_some(rows: Rows, store: Store) -> None:
+    """Refuse records of which none is more than a failure."""
+    require(bool(np.any(rows.values["status"] != FAILED)), f"every cell failed: {'; '.join(reasons(store))}")
 
 
 def reasons(store: Store) -> list[str]:
@@ -90,6 +99,6 @@ def _told_before(store: Store, manifest: Mapping[str, Any]) -> bool:
     """Whether the store was last used for the same order; a finished one on a read-only disk can then still be read."""
     if not store.exists:
         return False
-    passing = ("versions", "platform", "started")
+    passing = ("versions", "platform", "started", "cells")
     known = store.manifest
     return all(known.get(word) == value for word, value in manifest.items() if word not in passing)

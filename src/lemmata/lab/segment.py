@@ -11,7 +11,7 @@ import json
 import time
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -108,6 +108,27 @@ class Segment:
         """Which cells are as they were written, by their checksums."""
         known = np.isin(self.index["origin"], list(self.origins))
         return known & (self.index["checksum"] == _checksums(self.index, self.texts, self.blocks))
+
+
+def numbers(ids: Collection[str] | np.ndarray) -> np.ndarray:
+    """Identities as they stand in an index."""
+    return (
+        ids
+        if isinstance(ids, np.ndarray)
+        else np.frombuffer(bytes.fromhex("".join(ids)), ">u8").astype(np.uint64)
+    )
+
+
+def among(ids: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Which of these identities are known: `np.isin`, several times faster for a million of them."""
+    if not len(known):
+        return np.zeros(len(ids), bool)
+    order, known = np.argsort(ids), np.sort(known)
+    ordered = ids[order]
+    at = np.minimum(np.searchsorted(known, ordered), len(known) - 1)
+    found = np.empty(len(ids), bool)
+    found[order] = known[at] == ordered
+    return found
 
 
 def row(outcome: Outcome, write: int, width: int, origin: Mapping[str, Any]) -> Row:

@@ -6,12 +6,13 @@ import inspect
 import sys
 import textwrap
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lemmata.trial import Trial
+if TYPE_CHECKING:
+    from lemmata.trial import Trial
 
 SHARED = ("lemmata.bench", "lemmata.reduce")
 """Rooms of the lab that studies build on: what is imported from them counts as the trial's own."""
@@ -20,23 +21,41 @@ APART = ("claims", "figures", "pictures", "planted")
 """Rooms of a study that no record depends on."""
 
 
-def trial_digest(trial: Trial) -> str:
+def trial_digest(trial: "Trial") -> str:
     """16 hexadecimal digits that change with the code of a trial: the module of its class, and every module of the same
     study (and of the shared rooms) that it imports. Comments, docstrings and layout do not count."""
     return _digest(type(trial))  # pyright: ignore[reportArgumentType]
 
 
-def digests(trials: Iterable[Trial]) -> set[str]:
+def digests(trials: "Iterable[Trial]") -> set[str]:
     """The digests of all kinds of trials among these."""
-    return {trial_digest(trial) for trial in {type(trial): trial for trial in trials}.values()}
+    return set(sources(trials).values())
+
+
+def sources(trials: "Iterable[Trial]") -> dict[str, str]:
+    """The digests by where the code is: a module, or a class of the script itself."""
+    kinds: list[Any] = list({type(trial): None for trial in trials})
+    return {
+        k.__module__ if k.__module__ != "__main__" else f"__main__.{k.__name__}": _digest(k) for k in kinds
+    }
+
+
+def as_it_is(told: Mapping[str, str]) -> set[str]:
+    """The digests that the code has now which a store tells of. Nothing is imported; code that is not to be found (such as a
+    script) is taken to be what it was."""
+    return {_of_module(name) if _module_path(name) else digest for name, digest in told.items()}
 
 
 @cache
 def _digest(kind: type) -> str:
-    if kind.__module__ == "__main__":
-        parts = _main_sources(kind)
-    else:
-        parts = [f"{name}\n{_code(_module_source(name))}" for name in sorted(_imported(kind.__module__))]
+    return _hash(_main_sources(kind)) if kind.__module__ == "__main__" else _of_module(kind.__module__)
+
+
+def _of_module(module: str) -> str:
+    return _hash([f"{name}\n{_code(_module_source(name))}" for name in sorted(_imported(module))])
+
+
+def _hash(parts: Iterable[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
@@ -76,7 +95,7 @@ def _imports(module: str) -> list[str]:
     path = _module_path(module)
     package = module if path and path.name == "__init__.py" else module.rpartition(".")[0]
     named: list[str] = []
-    for node in ast.walk(ast.parse(_module_source(module))):
+    for node in ast.walk(_parsed(_module_source(module))):
         if isinstance(node, ast.Import):
             named += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -89,6 +108,8 @@ def _imports(module: str) -> list[str]:
 @cache
 def _module_path(name: str) -> Path | None:
     """The file of a module, found without importing anything: none for what is no module, or not written in Python."""
+    if not all(word.isidentifier() for word in name.split(".")):
+        return None
     loaded = sys.modules.get(name)
     if loaded is not None:
         file = getattr(loaded, "__file__", None)
@@ -107,7 +128,9 @@ def _folders(package: str) -> list[Path]:
     loaded = sys.modules.get(package)
     if loaded is not None:
         return [Path(folder) for folder in getattr(loaded, "__path__", ())]
-    path = _module_path(package) if package else None
+    if not package:
+        return [Path(folder) for folder in sys.path]
+    path = _module_path(package)
     return [path.parent] if path is not None and path.name == "__init__.py" else []
 
 

@@ -143,15 +143,19 @@ class Store:
 
         With `sources`, only rows that were made by code of one of these digests count.
         """
+        return {f"{id:016x}" for id in self.finished(sources).tolist()}
+
+    def finished(self, sources: Collection[str] | None = None) -> np.ndarray:
+        """The same, as numbers: for many cells."""
         rows, _ = self._steadily(lambda: self._latest(sources))
-        return {f"{id:016x}" for id in rows["id"][rows["status"] != FAILED].tolist()}
+        return rows["id"][rows["status"] != FAILED]
 
     def counts(
-        self, sources: Collection[str] | None = None, ids: Sequence[str] | None = None
+        self, sources: Collection[str] | None = None, ids: Collection[str] | np.ndarray | None = None
     ) -> dict[str, int]:
         """How many cells (of these, if some are given) there are of each status, at once."""
         rows, _ = self._steadily(lambda: self._latest(sources))
-        statuses = rows["status"] if ids is None else rows["status"][np.isin(rows["id"], _numbers(ids))]
+        statuses = rows["status"] if ids is None else rows["status"][seg.among(rows["id"], seg.numbers(ids))]
         numbers = np.bincount(statuses, minlength=len(STATUS)).tolist()
         return {word: number for word, number in zip(STATUS, numbers, strict=True) if number}
 
@@ -159,9 +163,9 @@ class Store:
         """Why cells failed."""
         return self._steadily(self._reasons)
 
-    def read(self, ids: Sequence[str], sources: Collection[str] | None = None) -> Rows:
+    def read(self, ids: Sequence[str] | np.ndarray, sources: Collection[str] | None = None) -> Rows:
         """The records of cells, as far as they are there (and were made by code of these digests)."""
-        return self._steadily(lambda: self._rows(_numbers(ids), sources))
+        return self._steadily(lambda: self._rows(seg.numbers(ids), sources))
 
     def problems(self) -> list[str]:
         """What is wrong with the store, one sentence each, damaged cells by name. Reads every byte."""
@@ -331,11 +335,12 @@ class Store:
                 os.close(self._lock)
                 self._lock = None
 
-    def create(self, manifest: Mapping[str, Any]) -> None:
+    def create(self, manifest: Mapping[str, Any], cells: np.ndarray | None = None) -> None:
         """Make the folder ready and note what is about to be run.
 
         The time of the first start is kept, and every start is added to a history with its versions. What is damaged is
         mended first: rows that are whole are kept, others will be missing. What workers left in the spool is taken in.
+        If no other rows are here than those of these `cells`, the manifest says that they are `alone`.
         """
         with self.locked(), self._writing():
             old = self._old_manifest()
@@ -345,16 +350,18 @@ class Store:
             start["at"] = manifest.get("started", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
             before = old.get("starts", [])
             starts = before if before and self._started else [*before, start]
-            new = {**manifest, "started": starts[0]["at"], "starts": starts}
-            if new != old:
-                replace_file(self.path / "manifest.json", sealed_page(new))
-                self._ledger.add_manifest(new)
-            self._started = True
             self._origin = {key: manifest[key] for key in ("versions", "platform") if key in manifest}
             for path in sorted((self.path / "spool" / "done").glob(f"*{seg.SUFFIX}")):
                 for width, outcomes in seg.left_in(path).items():
                     self.write(outcomes, width)
                 path.unlink(missing_ok=True)
+            new = {**manifest, "started": starts[0]["at"], "starts": starts}
+            if cells is not None:
+                new["alone"] = bool(np.all(seg.among(self._latest(None)[0]["id"], cells)))
+            if new != old:
+                replace_file(self.path / "manifest.json", sealed_page(new))
+                self._ledger.add_manifest(new)
+            self._started = True
 
     def write(self, outcomes: Iterable[Outcome], width: int) -> None:
         """Keep outcomes: when this returns, they are on the disk."""
@@ -469,11 +476,6 @@ def _lock(path: Path) -> int:
     except OSError:
         os.close(lock)
         raise
-
-
-def _numbers(ids: Sequence[str]) -> np.ndarray:
-    """Identities as they stand in an index."""
-    return np.frombuffer(bytes.fromhex("".join(ids)), ">u8").astype(np.uint64)
 
 
 def _number(name: str) -> int:

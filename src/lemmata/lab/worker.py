@@ -24,12 +24,14 @@ def main(tasks: int, lifeline: int, core: int) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what Ctrl-C means
     threading.Thread(target=_die_with_the_driver, args=(lifeline,), daemon=True).start()
-    if core >= 0:
+    available = os.sched_getaffinity(0) if core >= 0 else set()
+    if available:
         os.sched_setaffinity(0, {core})
     guard.apply()
     connection = Connection(tasks)
     try:
         pickle.loads(connection.recv_bytes())
+        _free(available)
         connection.send_bytes(pickle.dumps(("ready", None)))
         while True:
             for answer in _answers(connection.recv_bytes()):
@@ -37,6 +39,15 @@ def main(tasks: int, lifeline: int, core: int) -> None:
             _forget_stderr()
     except (EOFError, BrokenPipeError, ConnectionError):
         return
+
+
+def _free(cores: set[int]) -> None:
+    """JAX makes as many threads as it sees cores when it starts, one here; after that the system may put them on any: two
+    commands side by side must not share one core while another is idle."""
+    if cores and "jax" in sys.modules:
+        sys.modules["jax"].devices()
+        for thread in os.listdir("/proc/self/task"):
+            os.sched_setaffinity(int(thread), cores)
 
 
 def _answers(message: bytes) -> Iterator[bytes]:

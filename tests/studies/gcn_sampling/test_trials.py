@@ -112,7 +112,7 @@ def test_twins_at_full_rate_are_one_and_apart_below_it():
     twins = Twins(training=put_all(SMALL, {"budget": 10, "rates": (1.0, 1.0)}), precision="float64")
     same = train(twins, seed=3)
     assert same["weight_gap"] == pytest.approx(0, abs=1e-12)
-    assert same["error_gap"] == pytest.approx(0, abs=1e-12)
+    assert same["error"] == pytest.approx(same["twin_error"], abs=1e-12)
     apart = train(put(twins, "training.rates", (0.5, 0.5)), seed=3)
     assert apart["weight_gap"] > 0.05
     assert apart["twin_error"] == pytest.approx(same["twin_error"], rel=1e-9)
@@ -121,3 +121,12 @@ def test_twins_at_full_rate_are_one_and_apart_below_it():
 def test_steps_go_with_labels_unless_a_budget_says_otherwise():
     assert put_all(SMALL, {"budget": 0, "labels": 20, "passes": 1}).wanted == 20
     assert SMALL.wanted == 30
+
+
+def test_the_practical_parametrisation_learns_the_readout_and_has_no_biases():
+    trial = with_precision(put_all(SMALL, {"parametrisation": "conventional", "engine": "whole"}))
+    with double():
+        before, after = jax.jit(lambda key: (now := trial.start(key), trial.step(now)))(jax.random.key(2))
+    assert not np.any(before.weights.bias1)
+    assert not np.any(after.weights.bias2)
+    assert float(jnp.max(jnp.abs(after.weights.readout - before.weights.readout))) > 0

@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 import pytest
+import scipy.sparse as sparse
 
 from lemmata.bench.graphs import adjacency, block_graph, degrees
 from lemmata.errors import BadInput
@@ -187,6 +188,16 @@ def test_isolated_labelled_nodes_are_refused(tmp_path):
     np.savez(tmp_path / "g.npz", edges=np.array([[0, 1]]), features=np.eye(3), labels=np.array([0, 1, 1]))
     with pytest.raises(BadInput, match="1 labelled nodes have no neighbour"):
         surveys.survey(str(tmp_path / "g.npz"), 3)
+
+
+def test_a_cap_below_the_core_of_a_graph_is_refused():
+    """Two classes, each joined to the whole of the other: a node meets its own class at distance 2 only."""
+    labels = np.repeat(np.arange(2), 20)
+    joined = adjacency(np.array([[i, 20 + j] for i in range(20) for j in range(20)]), 40)
+    graph = surveys.GraphFile(joined, sparse.csr_array(np.eye(2)[labels]), labels)
+    assert surveys.surveyed(graph, 2).core == 2
+    with pytest.raises(BadInput, match="at distance 2, and distances are capped at 1"):
+        surveys.surveyed(graph, 1)
 
 
 def test_a_wanted_graph_is_drawn_again_by_the_same_seed():

@@ -19,6 +19,7 @@ from lemmata.studies.graph_transformer.network import (
     pair_hinge,
     slope,
 )
+from lemmata.studies.graph_transformer.trials import shuffled
 from lemmata.trial import put, put_all
 
 
@@ -121,6 +122,14 @@ def test_what_is_frozen_stays(little):
     assert moved["no-position"] == [True] * 4 + [False]
     assert moved["frozen"] == moved["gcn"] == [False, False, True, True, False]
     assert Network(train_self_bias=False).trained(gradient).bias.tolist() == [0, 1]
+
+
+def test_a_shuffle_is_fair_and_leaves_the_rest_behind():
+    orders = np.asarray(jax.vmap(lambda key: shuffled(key, 10, 4))(jax.random.split(jax.random.key(0), 2000)))
+    assert (np.sort(orders[:, :4], axis=1) == np.arange(4)).all()
+    assert (orders[:, 4:] == np.arange(4, 10)).all()
+    share = np.stack([(orders[:, :4] == k).mean(0) for k in range(4)])
+    assert np.abs(share - 0.25).max() < 5 * np.sqrt(0.25 * 0.75 / 2000)  # five standard errors
 
 
 def test_batches_hold_labelled_nodes_only_and_an_epoch_holds_all(little):

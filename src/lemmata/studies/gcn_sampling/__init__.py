@@ -35,6 +35,8 @@ STUDY = Study(
         "samplers": "Nine samplers on the same task",
         "algorithm": "Algorithm 2 in full beside the practical setting",
         "near-start": "Signs, coupling and smoothing near the random start",
+        "existence": "The pseudo-network of the proof, and the start as a Gaussian, over the width",
+        "alternative": "The first rounds of descent: what a move with random signs and what weight decay take off",
         "agreement": "Training in the receptive field and on the whole graph",
     },
     claims=CLAIMS,

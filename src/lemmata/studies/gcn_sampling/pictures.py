@@ -18,7 +18,7 @@ def _by_norm(results: xr.Dataset, over: str, what: str) -> Drawn:
     """An error as it is and over the labels' second moment, one line for every norm of A*."""
     figure, panels = canvas(2)
     norms = dict(
-        zip(results["high_degree"].values.tolist(), results["norm_of_profile"].values.tolist(), strict=True)
+        zip(results["high_degree"].values.tolist(), results["largest_row"].values.tolist(), strict=True)
     )
     for axes, variable, name in zip(panels, ("error", "normalised_error"), (RAW, NORMALISED), strict=True):
         label = lambda d: f"|A*| = {norms[d]:.2f} (degree {d})"  # noqa: E731
@@ -191,6 +191,42 @@ def near_start(results: xr.Dataset) -> Drawn:
     panel(panels[1], "neurons m", "root mean square", "", "xy")
     panel(panels[2], "size of the move", "cost of frozen signs", "", "xy")
     return figure, f"At the random start. {DOTS}"
+
+
+@picture
+def existence(results: xr.Dataset) -> Drawn:
+    """The error of the proof's pseudo-network, and how near to a Gaussian the start is, over the width."""
+    figure, panels = canvas(3, width=3.8)
+    m = results["width"].values.astype(float)
+    found = line(panels[0], results["pseudo_error"], "width", BLUE, "pseudo-network", "o-")
+    slope(panels[0], found, -0.5, colour=BLACK)
+    limit = float(results["endless_error"].mean())
+    if limit > 1e-6:
+        reference(panels[0], y=limit, label="at infinite width")
+    line(panels[1], results["gaussian_distance"], "width", BLUE, "distance from a Gaussian", "o-")
+    panels[1].plot(m, [theory.gaussian_bound(int(one)) for one in m], "--", color=BLACK, label="m^(-1/6)")
+    line(panels[2], results["disagreeing"], "width", BLUE, "indicators that differ", "o-")
+    panels[2].plot(
+        m, [2 * theory.gaussian_bound(int(one)) for one in m], "--", color=BLACK, label="2 m^(-1/6)"
+    )
+    panel(panels[0], "neurons m", "error / mean of |f*|", "", "xy")
+    panel(panels[1], "neurons m", "W₂ distance × √m", "", "xy")
+    panel(panels[2], "neurons m", "share", "", "xy")
+    return figure, f"Dashed: the document's orders, constant 1. {DOTS}"
+
+
+@picture
+def alternative(results: xr.Dataset) -> Drawn:
+    """What the best move with random signs and what weight decay take off L', round by round."""
+    figure, panels = canvas(2)
+    last = results.isel(width=-1).assign_coords(round=np.arange(results.sizes["round"]))
+    line(panels[0], last["by_move"], "round", BLUE, "best move, random signs", "o-")
+    line(panels[0], last["by_decay"], "round", ORANGE, "weight decay", "s-")
+    reference(panels[0], y=1.0, label="Lemma D.2.13 wants one of them above")
+    line(panels[1], last["objective"], "round", BLUE, "", "o-")
+    panel(panels[0], "round", "taken off L', in parts of ηγ/4", f"m = {int(last['width'])}", "")
+    panel(panels[1], "round", "L'", "", "")
+    return figure, f"Labels of the concept class; γ = 1/4. {DOTS}"
 
 
 @picture

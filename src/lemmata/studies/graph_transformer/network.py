@@ -49,7 +49,7 @@ def attention(
 ) -> Float[Array, "batch slot"]:
     """alpha, the weight of each slot (of all its copies together)."""
     pulled = asking @ (weights.query.T @ weights.key)
-    logits = jnp.sum(seen.tokens * pulled[:, None, :], axis=-1) + _at(weights.bias, seen.distance)
+    logits = _along(seen.tokens, pulled) + _at(weights.bias, seen.distance)
     raised = seen.many * jnp.exp(
         logits - jnp.max(jnp.where(seen.many > 0, logits, -jnp.inf), axis=1, keepdims=True)
     )
@@ -64,9 +64,23 @@ def _at(bias: Array, distance: Array) -> Array:
     )
 
 
+def _along(
+    tokens: Float[Array, "batch slot dim"], way: Float[Array, "batch dim"]
+) -> Float[Array, "batch slot"]:
+    """x_s . w, slot by slot: a product of matrices, since a sum of products would read the tokens element by element."""
+    return jnp.einsum("nsd,nd->ns", tokens, way)
+
+
+def _mixed(
+    weight: Float[Array, "batch slot"], tokens: Float[Array, "batch slot dim"]
+) -> Float[Array, "batch dim"]:
+    """The sum over s of w_s x_s."""
+    return jnp.einsum("ns,nsd->nd", weight, tokens)
+
+
 def attended(weights: Parameters, asking: Float[Array, "batch dim"], seen: Seen) -> Float[Array, "batch dim"]:
     """The attended tokens, sum over s of alpha x_s."""
-    return jnp.sum(attention(weights, asking, seen)[..., None] * seen.tokens, axis=1)
+    return _mixed(attention(weights, asking, seen), seen.tokens)
 
 
 def vote(
@@ -106,25 +120,25 @@ def slope(
     """
     size = asking.shape[0]
     alpha = attention(weights, asking, seen)
-    mixed = jnp.sum(alpha[..., None] * seen.tokens, axis=1)
+    mixed = _mixed(alpha, seen.tokens)
     value = mixed @ weights.value.T
     before = value @ weights.hidden
     gates = jnp.where(before > 0, signs, 0)
-    output = jnp.sum(gates * before, axis=1)
+    output = jax.nn.relu(before) @ signs
     losses = hinge(output, label, margin)
     weight = jnp.where(losses > 0, -label, 0).astype(value.dtype)[:, None] / size
     back = gates @ weights.hidden.T
     pulled = back @ weights.value
-    told = jnp.sum(seen.tokens * pulled[:, None, :], axis=-1)
-    moved = weight * alpha * (told - jnp.sum(pulled * mixed, axis=1, keepdims=True))
-    cross = jnp.sum(moved[..., None] * seen.tokens, axis=1).T @ asking
-    at = [jnp.sum(jnp.where(seen.distance == z, moved, 0)) for z in range(weights.bias.shape[0])]
+    told = _along(seen.tokens, pulled) - jnp.sum(pulled * mixed, axis=1, keepdims=True)
+    moved = weight * alpha * told
+    cross = _mixed(moved, seen.tokens).T @ asking
+    at = jnp.arange(weights.bias.shape[0])[:, None] == seen.distance.reshape(-1)
     return jnp.mean(losses), Parameters(
         query=weights.key @ cross,
         key=weights.query @ cross.T,
         value=(weight * back).T @ mixed,
         hidden=value.T @ (weight * gates),
-        bias=jnp.stack(at),
+        bias=at.astype(moved.dtype) @ moved.reshape(-1),
     )
 
 

@@ -8,7 +8,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lemmata.draw.curves import BAND, DOTS, MEAN, law, line, lines, reference, rows, slope
+from lemmata.draw.curves import BAND, DOTS, law, line, lines, reference, rows, slope
 from lemmata.draw.graphs import graph
 from lemmata.draw.palette import BLACK, BLUE, GREEN, GREY, ORANGE, RED, colours
 from lemmata.draw.phase import critical, critical_points, success_map
@@ -381,13 +381,22 @@ def tables(results: xr.Dataset) -> Drawn:
                 color=colour,
                 label=said,
             )
-    panel(panels[0], "class", "discriminative nodes, %", ylim=(0, 102))
-    panel(panels[1], "rank", "eigenvalue over the largest", "one line a class", "y", keyed=False)
+    panel(
+        panels[0], "class", "discriminative nodes, %", ticks=1 + np.arange(one.sizes["class"]), ylim=(0, 102)
+    )
+    panel(
+        panels[1],
+        "rank",
+        "eigenvalue over the largest",
+        "one line a class",
+        "y",
+        ticks=(1, 5, 10, 15, 20),
+        keyed=False,
+    )
     panel(
         panels[2],
         "distance $z$",
         "normalised average margin",
-        "nodes with a winning margin at the core",
-        key_title="",
+        key_title="nodes with a winning margin at the core",
     )
-    return figure, MEAN
+    return figure, "Nothing is random here. Eigenvectors of second moments, or of covariances, of each class."

@@ -21,10 +21,11 @@ def window(degree: int, radius: float) -> tuple[float, float]:
 
 
 @cache
-def hermite_gain(degree: int, radius: float) -> float:
+def hermite_gain(degree: int, radius: float, meant: float | None = None) -> float:
     """`p'_i = t^-i E[He_{i-1}(-b/t) pdf(b/t) 1{q_i(b)}]`, b standard normal (Lemma D.2.2 in closed form); Gauss-Legendre
-    over the window, which is exact to rounding for so short a one."""
-    low, high = window(degree, radius)
+    over the window, which is exact to rounding for so short a one. `meant` is the length that the window was made for, where a
+    point of another length `radius` is looked at."""
+    low, high = window(degree, radius if meant is None else meant)
     nodes, shares = np.polynomial.legendre.leggauss(40)
     b = (high - low) / 2 * nodes + (high + low) / 2
     density = np.exp(-(b**2) / 2) / sqrt(2 * np.pi)

@@ -328,6 +328,9 @@ class Training(Trained):
             "norm": jnp.max(aggregate(world.graph, ones, column, row)),
             "largest_degree": (jnp.max(world.graph.count) - 1).astype(self.dtype),
             "field": state.seen / jnp.maximum(state.step, 1),
+            "learnt_w": jnp.sum(jnp.sum((state.weights.w1 - state.begun.w1) ** 2, axis=0) ** 2) ** 0.25,
+            "learnt_v": jnp.linalg.norm(state.weights.w2 - state.begun.w2),
+            "largest_output": jnp.max(jnp.abs(own)),
         }
 
     def errors(

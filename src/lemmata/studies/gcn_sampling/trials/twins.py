@@ -68,7 +68,6 @@ class Twins(Descending):
             **self.gaps(state),
             "error": sampled["normalised_error"],
             "twin_error": effective["normalised_error"],
-            "error_gap": sampled["normalised_error"] - effective["normalised_error"],
             "norm": sampled["norm"],
         }
 

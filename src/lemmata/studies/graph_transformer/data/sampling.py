@@ -67,7 +67,7 @@ def lists(allowed: list[Bool[ndarray, "node node"]]) -> tuple[ndarray, ndarray]:
 def subset(key: Key, count: Int[Array, " row"], size: int) -> Int[Array, "size row"]:
     """Places of a random subset of `size` out of `count`, row by row, all subsets alike (Floyd's algorithm); where there are
     fewer, the places 0..size-1, of which the first `count` exist."""
-    chance = jax.random.uniform(key, (size, count.shape[0]))
+    chance = jax.random.uniform(key, (size, count.shape[0]), jnp.float32)
     slot = jnp.arange(size)[:, None]
     last = count[None] - size + slot
     pick = jnp.where(last < slot, slot, jnp.minimum((chance * (last + 1)).astype(jnp.int32), last))

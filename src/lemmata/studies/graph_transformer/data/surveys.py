@@ -19,6 +19,10 @@ KEPT = 3
 """Eigenvectors that describe a class."""
 
 
+LOOKED = 12
+"""Distances at which a graph's core is looked for at least (figure B.5)."""
+
+
 class Survey(NamedTuple):
     """What the tables say of a graph. Margins start at distance 1; `core` is the largest normalised margin's distance,
     `core_by_count` the largest margin's."""
@@ -100,18 +104,24 @@ def survey(path: str, last: int, spectrum: Spectrum = "moment", itself: bool = F
 
 
 def surveyed(graph: GraphFile, last: int, spectrum: Spectrum = "moment", itself: bool = False) -> Survey:
-    """The survey of a graph: nodes without a label vote for nothing and are not judged."""
+    """The survey of a graph, distances 1 to `last`: nodes without a label vote for nothing and are not judged. A graph whose
+    core lies farther out is refused."""
     labels = graph.labels
     known = labels >= 0
     require(bool(known.any()) and labels.max() >= 1, "a survey needs labelled nodes of at least two classes.")
     require_neighbours(graph.adjacency, known, "labelled nodes")
     marked = discriminative_nodes(graph.features, labels, spectrum) & known
-    found, size = counts_by_class(graph, marked, last, itself)
+    found, size = counts_by_class(graph, marked, max(last, LOOKED), itself)
     margin = margins(found[:, known], labels[known])
     there = size[:, known]
     each = np.where(there > 0, margin / np.maximum(there, 1), 0.0)
     normalised = each.mean(1)  # a neighbourhood that is not there decides nothing
     core = 1 + int(np.argmax(normalised))
+    require(
+        core <= last,
+        f"the core of this graph, where its normalised winning margin is largest, is at distance {core}, and distances are "
+        f"capped at {last}; raise the cap (data.buckets, or last).",
+    )
     own = np.take_along_axis(found[core - 1][known], labels[known][:, None], 1)[:, 0]
     votes = found[core - 1][known].sum(1)
     rest = (votes - own) / (found.shape[2] - 1)
@@ -122,10 +132,10 @@ def surveyed(graph: GraphFile, last: int, spectrum: Spectrum = "moment", itself:
         classes=len(size_of),
         shares=np.array([marked[labels == kind].mean() for kind in range(len(size_of))]),
         discriminative=float(marked[known].mean()),
-        margin=margin.mean(1),
-        normalised=normalised,
+        margin=margin.mean(1)[:last],
+        normalised=normalised[:last],
         core=core,
-        core_by_count=1 + int(np.argmax(margin.mean(1))),
+        core_by_count=1 + int(np.argmax(margin.mean(1)[:last])),
         inconsistent=float(np.mean(margin[core - 1] <= 0)),
         confusion=float(np.mean(rest[asked] / np.maximum(own + rest, 1e-300)[asked])) if asked.any() else 0.0,
         largest=int(there[core - 1].max()),
