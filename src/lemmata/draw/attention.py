@@ -118,7 +118,10 @@ def over_tokens(
         for token, label in enumerate(text or ()):
             if row[token] > 0.012 * (len(label) + 1):
                 middle = starts[token] + row[token] / 2
-                axes.text(middle, place, label, ha="center", va="center", fontsize=7, color="white")
+                # Clipped: weights that sum to more than one must not widen the picture.
+                axes.text(
+                    middle, place, label, ha="center", va="center", fontsize=7, color="white", clip_on=True
+                )
     for kind, name in enumerate(groups):
         axes.bar(0, 0, color=GROUPS(kind % GROUPS.N), label=name)
     axes.set_yticks(range(len(rows)), rows)

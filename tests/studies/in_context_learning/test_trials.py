@@ -9,9 +9,11 @@ from lemmata.descent import Descent
 from lemmata.errors import BadInput
 from lemmata.guard import double
 from lemmata.loop import train
+from lemmata.studies.in_context_learning import network
 from lemmata.studies.in_context_learning.data import Contexts
-from lemmata.studies.in_context_learning.trials import Classic, Layer, Stack
+from lemmata.studies.in_context_learning.trials import Classic, Layer, Stack, lemmas
 from lemmata.studies.in_context_learning.trials import Testing as Asked
+from lemmata.studies.in_context_learning.trials.layer import columns
 from lemmata.trial import put_all, random_key, with_precision
 
 SMALL = Layer(
@@ -74,6 +76,7 @@ def test_queries_have_no_weights_on_labels(ends):
         ({"test.kinds": (), "test.sums": (1.0,)}, "out of domain"),
         ({"prune_rates": (1.0,)}, "pruning rates"),
         ({"diagonal": 0.0}, "delta"),
+        ({"followed": True, "heads": 2}, "one head"),
     ],
 )
 def test_bad_settings_are_refused_in_one_sentence(changes, said):
@@ -104,3 +107,26 @@ def test_the_layer_learns_unseen_tasks():
     found = train(put_all(Layer(), {"descent.steps": 400, "test.kinds": ()}), seed=11)
     assert found["hinge"].item() < 0.05
     assert found["mass"].item() > 0.9
+
+
+def test_coefficients_of_lemma_e46_are_the_step_of_values():
+    """(E.14): the gradient of W_V is made of rows of W_O, with the coefficients that the lemma bounds."""
+    one = with_precision(put_all(SMALL, {"followed": True}))
+    with double():
+
+        @jax.jit
+        def both(key):
+            state = one.start(key)
+            world, folded = state.world, network.fold(state.params)
+            prompts = one.fresh(jax.random.key(2), world, 24)
+            seen = columns(one, world.basis, prompts)
+            chosen = lemmas.lucky(folded, world.votes, prompts, seen)
+            found = lemmas.coefficients(folded, world.votes, prompts, seen, chosen)
+            moved = state.params.hidden @ (jnp.abs(world.votes)[:, None] * (found.own + found.rest))
+            slope = jax.grad(one.objective)(state.params, prompts, world, key)
+            return moved, -slope.value[0], found, one.watch(state)
+
+        moved, wanted, found, watched = both(random_key(one, 1))
+    np.testing.assert_allclose(moved, wanted, atol=1e-13)
+    assert float(jnp.abs(found.own).max()) > 0
+    assert float(jnp.abs(watched["query_update"]).max()) == 0

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from lemmata.bench.patterns import each, orthonormal
+from lemmata.bench.patterns import each, flat, orthonormal
 from lemmata.errors import require
 from lemmata.trial import Key, fixed
 
@@ -27,7 +27,8 @@ Domain = Literal["partners", "apart", "sums"]
 
 class Prompt(NamedTuple):
     """Contexts (`relevant`: j, `irrelevant`: k, `strength`: kappa of x = mu_j + kappa nu_k; `label`; `shown`: whether the
-    place holds a context), then the query and its label `target`."""
+    place holds a context), then the query and its label `target`; standard normal numbers for `noise` n on all inputs, the
+    query's last, or none."""
 
     relevant: Int[Array, "*n contexts"]
     irrelevant: Int[Array, "*n contexts"]
@@ -38,14 +39,17 @@ class Prompt(NamedTuple):
     query_irrelevant: Int[Array, "*n"]
     query_strength: Float[Array, "*n"]
     target: Float[Array, "*n"]
+    noise: Float[Array, "*n columns m"] | None = None
 
 
 class Frame(NamedTuple):
-    """The vectors that prompts are made of: patterns as rows, padded to the length of a token, and the label's direction."""
+    """The vectors that prompts are made of: patterns as rows, padded to the length of a token, the label's direction, and rows
+    along which noise is added, as long as its standard deviation (or None)."""
 
     relevant: Float[Array, "m1 dim"]
     irrelevant: Float[Array, "m2 dim"]
     label: Float[Array, " dim"]
+    noise: Float[Array, "m dim"] | None = None
 
 
 class Contexts(eqx.Module):
@@ -54,7 +58,9 @@ class Contexts(eqx.Module):
     `relevant_fraction` alpha, `pattern_norm` beta, `noise_bound` K, `examples` l_tr (of at most `room` places), `relevant` M_1,
     `irrelevant` M_2. Training tasks: the cyclic set with `task_shifts` U, or the pairs (plus, minus) `given`, counted from 0;
     with `task_count` above 0 that many tasks by the protocol of figure E.2: drawn from the cyclic set, or the cyclic set and
-    others, whether they cover every pattern or not. `per_class` patterns decide for each label (E.2.3).
+    others, whether they cover every pattern or not. `per_class` patterns decide for each label (E.2.3). `extra_noise` is the
+    standard deviation of a Gaussian n in every coordinate of every input x = mu_j + kappa nu_k + n, trained and tested
+    (Definition E.4.8; the document says no more of it).
     """
 
     relevant_fraction: float = 0.8
@@ -69,13 +75,15 @@ class Contexts(eqx.Module):
     room: int = fixed(default=20)
     task_shifts: int = fixed(default=1)
     per_class: int = fixed(default=1)
+    extra_noise: float = fixed(default=0.0)
     given: tuple[tuple[int, ...], ...] = fixed(default=())
 
     def __check_init__(self):
         m, c = self.relevant, self.per_class
         require(c >= 1 and m >= 2 * c, f"a task needs {2 * c} relevant patterns, and there are M_1 = {m}.")
         require(
-            self.irrelevant >= 1, "every input holds an irrelevant pattern: M_2 must be at least 1, not 0."
+            self.irrelevant >= 1,
+            f"every input holds an irrelevant pattern: M_2 must be at least 1, not {self.irrelevant}.",
         )
         require(
             m + self.irrelevant <= self.feature_dim,
@@ -93,6 +101,12 @@ class Contexts(eqx.Module):
         )
         require(self.pattern_norm > 0, f"the pattern norm beta must be positive, not {self.pattern_norm}.")
         require(self.noise_bound >= 0, f"the noise bound K must not be negative, not {self.noise_bound}.")
+        require(self.extra_noise >= 0, f"the extra noise must not be negative, not {self.extra_noise}.")
+        require(
+            not self.extra_noise or m + self.irrelevant == self.feature_dim,
+            f"extra noise fills all dimensions, so that patterns must, too: M_1 + M_2 is {m + self.irrelevant}, and "
+            f"feature_dim {self.feature_dim}.",
+        )
         require(
             1 <= self.examples <= self.room,
             f"a prompt holds 1 to room = {self.room} contexts, not {self.examples}.",
@@ -142,9 +156,10 @@ class Contexts(eqx.Module):
             at = index + offset
             task, side = tasks[(at // 2) % trained], at % 2
             fraction, bound = self.relevant_fraction, self.noise_bound
-            return prompt(
+            found = prompt(
                 own, task, side, fraction, bound, self.examples, self.relevant, self.irrelevant, self.room
             )
+            return disturbed(found, own, self.relevant + self.irrelevant) if self.extra_noise else found
 
         return each(one, key, count)
 
@@ -263,6 +278,12 @@ def prompt(
     )
 
 
+def disturbed(prompt: Prompt, key: Key, dims: int) -> Prompt:
+    """The prompt with noise on the inputs of all its columns."""
+    columns, dtype = prompt.shown.shape[0] + 1, prompt.label.dtype
+    return prompt._replace(noise=flat(jax.random.normal, jax.random.fold_in(key, 1), (columns, dims), dtype))
+
+
 def tokens(frame: Frame, prompt: Prompt) -> tuple[Float[Array, "*n contexts dim"], Float[Array, "*n dim"]]:
     """The columns of (6.1): contexts (x_i; y_i) and the query (x; 0)."""
 
@@ -271,6 +292,10 @@ def tokens(frame: Frame, prompt: Prompt) -> tuple[Float[Array, "*n contexts dim"
 
     x = inputs(prompt.relevant, prompt.irrelevant, prompt.strength)
     asked = inputs(prompt.query, prompt.query_irrelevant, prompt.query_strength)
+    if frame.noise is not None:
+        assert prompt.noise is not None
+        noise = prompt.noise @ frame.noise
+        x, asked = x + noise[..., :-1, :], asked + noise[..., -1, :]
     return x + prompt.label[..., None] * frame.label, asked
 
 
@@ -326,7 +351,8 @@ def pattern_frame(data: Contexts, dtype) -> Frame:
     """Patterns along the axes and one label coordinate: all that prompts can see."""
     m1, m2 = data.relevant, data.irrelevant
     rows = jnp.eye(m1 + m2 + 1, dtype=dtype)
-    return Frame(data.pattern_norm * rows[:m1], data.pattern_norm * rows[m1 : m1 + m2], rows[-1])
+    noise = data.extra_noise * rows[: m1 + m2] if data.extra_noise else None
+    return Frame(data.pattern_norm * rows[:m1], data.pattern_norm * rows[m1 : m1 + m2], rows[-1], noise)
 
 
 def turned_frame(data: Contexts, key: Key, dtype) -> tuple[Frame, Float[Array, "dim reduced"]]:
@@ -338,4 +364,4 @@ def turned_frame(data: Contexts, key: Key, dtype) -> tuple[Frame, Float[Array, "
     label = orthonormal(jax.random.fold_in(key, 1), 1, y, dtype)
     carry = jnp.zeros((x + y, m + 1), dtype).at[:x, :m].set(features.T).at[x:, m].set(label[0])
     plain = pattern_frame(data, dtype)
-    return Frame(*(part @ carry.T for part in plain)), carry
+    return jax.tree.map(lambda part: part @ carry.T, plain), carry

@@ -92,14 +92,21 @@ def own_size(results: xr.Dataset, matrix: str) -> xr.DataArray:
 
 def stray(results: xr.Dataset, matrix: str, direction: str) -> xr.DataArray:
     """The largest component along other patterns over the smallest own one, in units of what (E.81) and (E.82) allow."""
-    found = results[f"{matrix}_worst"]
+    return _share(results[f"{matrix}_worst"], direction) / _allowed_share(results, direction)
 
+
+def _share(worst: xr.DataArray, direction: str) -> xr.DataArray:
+    """The largest component over the smallest own one; beyond every bound where that is not positive."""
+    return worst.sel(direction=direction) / worst.sel(direction="own").clip(min=1e-12)
+
+
+def _allowed_share(results: xr.Dataset, direction: str) -> xr.DataArray:
     def allowed(trial) -> float:
         if direction == "irrelevant":
             return theory.irrelevant_share(trial.data.irrelevant)
         return theory.other_share(trial.data.relevant)
 
-    return found.sel(direction=direction) / found.sel(direction="own") / over_cells(results, allowed)
+    return over_cells(results, allowed)
 
 
 def partner_balance(results: xr.Dataset) -> Estimate:
@@ -197,6 +204,88 @@ def idle_lucky(results: xr.Dataset) -> xr.DataArray:
     return results["lucky_idle"]
 
 
+def idle_on_own(results: xr.Dataset) -> xr.DataArray:
+    """The same for prompts that the neuron is lucky for."""
+    return results["lucky_own_idle"]
+
+
+# Lemmas E.4.5 to E.4.7 along a run -------------------------------------------------------------------------------------
+
+
+def learning(results: xr.Dataset) -> xr.DataArray:
+    """Logged steps t_0 >= 1 before the hinge loss on unseen tasks first passes `REACHED`."""
+    low = (results["now_hinge_curve"] <= REACHED).transpose(..., "step")
+    before = low.copy(data=~np.logical_or.accumulate(low.values, -1)) & results["now_hinge_curve"].notnull()
+    return before & (results["step"] > 0)
+
+
+def update_over_bound(results: xr.Dataset, matrix: str) -> xr.DataArray:
+    """How far W_Q or W_K has moved along a pattern, (mu_j; 0) dW (mu_j; 0), over what (E.6) and (E.10) say it has at least:
+    `eta/M_1 sum_b zeta_b delta gamma_b beta^4`. Smallest pattern, smallest step; the sum over logged steps is by trapezoids."""
+    own = results[f"{matrix}_update_curve"].sel(direction="own")
+    product = (results["zeta_curve"] * results["gamma_curve"]).transpose(..., "step")
+    steps = np.asarray(results["step"].values, float)
+    pieces = np.diff(steps) * (product.values[..., 1:] + product.values[..., :-1]) / 2
+    total = np.concatenate([np.zeros((*pieces.shape[:-1], 1)), np.cumsum(pieces, -1)], -1)
+    square = over_cells(results, lambda t: t.data.pattern_norm**2)
+    said = over_cells(results, lambda t: theory.update_growth(theory.setting(t)))
+    return (own * square / (product.copy(data=total) * said)).where(learning(results)).min("step")
+
+
+def update_share(results: xr.Dataset, matrix: str, direction: str) -> xr.DataArray:
+    """The largest update along other patterns over the smallest along the pattern itself, in units of what (E.8), (E.9) allow,
+    at the worst step; along partners, in units of 1/M_1 at the last step before the task is learnt, where (E.7) has come to
+    M_1^-Theta(1)."""
+    found = _share(results[f"{matrix}_update_curve"], direction) / _allowed_share(results, direction)
+    found = found.where(learning(results))
+    return last_value(found) if direction == "partner" else found.max("step")
+
+
+def value_lucky(results: xr.Dataset) -> xr.DataArray:
+    """a V_i of lucky neurons over beta^2 (1 - gamma_t): smallest neuron and token, smallest step (E.15), (E.18)."""
+    square = over_cells(results, lambda t: t.data.pattern_norm**2)
+    found = results["value_lucky_curve"] / (square * (1 - results["gamma_curve"]).clip(min=1e-6))
+    return found.where(learning(results)).min("step")
+
+
+def value_opposite(results: xr.Dataset) -> xr.DataArray:
+    """The mean V_i of neurons that are lucky for the other label over that of those for this label, times beta^2 + 1, at the
+    worst token and step (E.16), (E.19)."""
+    scale = over_cells(results, lambda t: t.data.pattern_norm**2 + 1)
+    return (results["value_opposite_curve"] * scale).where(learning(results)).max("step")
+
+
+def value_rest(results: xr.Dataset) -> xr.DataArray:
+    """a |V_i| of prompts that the neuron is not lucky for, over sqrt(log B/B): largest neuron, token, step (E.17), (E.20)."""
+    scale = over_cells(results, lambda t: theory.batch_noise(t.descent.batch))
+    return (results["value_rest_curve"] / scale).where(learning(results)).max("step")
+
+
+def value_irrelevant(results: xr.Dataset) -> xr.DataArray:
+    """|V'_i| over |V_i|, times M_2, at the worst neuron, pattern and step (E.22)."""
+    scale = over_cells(results, lambda t: t.data.irrelevant)
+    return (results["value_irrelevant_curve"] * scale).where(learning(results)).max("step")
+
+
+def neuron_growth(results: xr.Dataset) -> xr.DataArray:
+    """What a lucky neuron's row of W_O has gained along (mu_a; +-q) over what (E.24), (E.26) say: smallest neuron, pattern,
+    step."""
+    said = over_cells(results, lambda t: theory.neuron_growth(theory.setting(t))) * results["step"]
+    return (results["neuron_growth_curve"] / said.clip(min=1e-12)).where(learning(results)).min("step")
+
+
+def neuron_norm(results: xr.Dataset) -> xr.DataArray:
+    """The length of a lucky neuron's row of W_O over what (E.27) says: shortest neuron, smallest step."""
+    said = over_cells(results, lambda t: theory.neuron_norm(theory.setting(t))) * results["step"]
+    return (results["neuron_norm_curve"] / said.clip(min=1e-12)).where(learning(results)).min("step")
+
+
+def neuron_irrelevant(results: xr.Dataset) -> xr.DataArray:
+    """What it has gained along (nu_c; 0) over what it has along (mu_a; +-q), times M_2: worst neuron, patterns, step (E.28)."""
+    scale = over_cells(results, lambda t: t.data.irrelevant)
+    return (results["neuron_irrelevant_curve"] * scale).where(learning(results)).max("step")
+
+
 # Times (figures E.1) ---------------------------------------------------------------------------------------------------
 
 
@@ -225,6 +314,14 @@ def steps_exponent(results: xr.Dataset, over: str) -> Estimate:
     never = steps.isnull() & results["status"].notnull()
     cap = float(results["step"].max())
     return exponent(steps.where(~never, cap), over, censored=never)
+
+
+def steps_over_patterns(results: xr.Dataset) -> Estimate:
+    """The exponent in M_1 of the steps needed over M_1 sqrt(log M_1); runs that never get there count as bounds."""
+    steps = steps_needed(results)
+    never = steps.isnull() & results["status"].notnull()
+    said = over_cells(results, lambda t: theory.iterations(1.0, t.data.relevant, 1.0, 1.0))
+    return exponent(steps.where(~never, float(results["step"].max())) / said, "patterns", censored=never)
 
 
 def length_exponent(results: xr.Dataset) -> Estimate:

@@ -283,6 +283,59 @@ def steps_over_beta(results: xr.Dataset) -> Drawn:
 
 
 @picture
+def steps_over_patterns(results: xr.Dataset) -> Drawn:
+    """Steps needed over the number of patterns."""
+    figure, axes = canvas()
+    numbers = np.asarray(results["patterns"].values, int)
+    found = line(axes, measures.steps_needed(results), "patterns", BLUE, "measured", "o-")
+    said = [theory.iterations(1.0, int(m), 1.0, 1.0) for m in numbers]
+    law(axes, numbers, said, "∝ M_1 √log M_1, any constant", through=found.middle)
+    panel(axes, "relevant patterns M_1", "steps to a hinge loss of 0.05", "", "xy", ticks=numbers)
+    return figure, "On unseen tasks, with M_2 = 4 M_1 and m = M_1² log M_1; dots: seeds."
+
+
+# Lemmas ----------------------------------------------------------------------------------------------------------------
+
+
+@picture
+def lemmas(results: xr.Dataset) -> Drawn:
+    """What Lemmas E.4.5 to E.4.7 bound, along a run: updates of W_Q and W_K (above), of W_V and W_O (below)."""
+    figure, panels = canvas(3, 2, width=4.6, height=3.4)
+    trial, shown = _trial(results), results.where(measures.learning(results))
+    s = theory.setting(trial)
+    for axes, name, sign in zip(panels[0], ("query", "key"), ("W_Q", "W_K"), strict=False):
+        moved = shown[f"{name}_update_curve"]
+        for colour, direction in zip((BLACK, RED, BLUE, GREY), moved["direction"].values, strict=True):
+            what = {
+                "own": "its own, smallest",
+                "other": "another relevant one",
+                "irrelevant": "an irrelevant one",
+            }
+            said = what.get(str(direction), "a partner")
+            line(axes, moved.sel(direction=direction), "step", colour, said)
+        panel(axes, "step", "update along ...", f"{sign} (Lemma E.4.5), largest", "y")
+    line(panels[0, 2], shown["gamma_curve"], "step", BLUE, "γ_t: attention off the pattern, largest")
+    line(panels[0, 2], shown["zeta_curve"], "step", ORANGE, "ζ_t: preactivation of lucky neurons, smallest")
+    panel(panels[0, 2], "step", "", "what (E.6) sums over", "y")
+    bound = s.norm**2 * (1 - shown["gamma_curve"])
+    line(panels[1, 0], shown["value_lucky_curve"], "step", BLUE, "lucky for the prompt, smallest")
+    line(panels[1, 0], bound, "step", BLUE, "(E.15)", "--", spread="none")
+    line(panels[1, 0], shown["value_rest_curve"], "step", RED, "not lucky for it, largest")
+    reference(panels[1, 0], y=theory.batch_noise(s.batch), label="(E.17)", colour=RED, style="--")
+    panel(panels[1, 0], "step", "a V_i", "W_V (Lemma E.4.6)")
+    line(panels[1, 1], shown["neuron_growth_curve"], "step", BLUE, "gain along (μ; ±q), smallest")
+    steps = np.asarray(results["step"].where(measures.learning(results).any("seed"), drop=True).values, float)
+    law(panels[1, 1], steps, theory.neuron_growth(s) * steps, "(E.24)", BLUE)
+    line(panels[1, 1], shown["neuron_norm_curve"], "step", ORANGE, "length, shortest")
+    law(panels[1, 1], steps, theory.neuron_norm(s) * steps, "(E.27)", ORANGE)
+    panel(panels[1, 1], "step", "", "W_O of lucky neurons (Lemma E.4.7)")
+    line(panels[1, 2], shown["value_irrelevant_curve"], "step", BLUE, "over the smallest along tokens")
+    reference(panels[1, 2], y=theory.irrelevant_share(s.irrelevant), label="1/M_2", colour=BLACK)
+    panel(panels[1, 2], "step", "largest share of a neuron", "W_V along irrelevant patterns, (E.22)", "y")
+    return figure, f"Until the hinge loss on unseen tasks is 0.05; lemmas with constant 1. {BAND}"
+
+
+@picture
 def tasks(results: xr.Dataset) -> Drawn:
     """Figure E.2: error on all tasks over the number of training tasks."""
     figure, panels = canvas(2)

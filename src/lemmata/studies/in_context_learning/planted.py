@@ -119,6 +119,29 @@ def _learnt_from(length: Callable[[Any], float]) -> Made:
     return lambda t, rng: np.array([[0.01 if t.data.examples > length(t) * rng.lognormal(0, 0.2) else 0.5]])
 
 
+def _followed(**curves: Any) -> Callable[[], xr.Dataset]:
+    """A run that keeps learning, on which all of Lemmas E.4.5 to E.4.7 hold but for what is given."""
+    numbers = {
+        "zeta": 0.01, "gamma": 0.5, "value_lucky": 10.0, "value_opposite": 0.01, "value_rest": 0.01,
+        "value_irrelevant": 0.001, "neuron_growth": 5.0, "neuron_norm": 5.0, "neuron_irrelevant": 0.001,
+    } | {name: value for name, value in curves.items() if name not in ("query", "key")}  # fmt: skip
+    moved = {
+        name: {"own": 1.0, "partner": 0.01, "other": 0.001, "irrelevant": 0.001} for name in ("query", "key")
+    }
+
+    def scalar(value: float) -> Made:
+        return lambda t, rng: np.full(len(t.log_steps), value) * rng.uniform(0.99, 1.01)
+
+    def along(values: dict[str, float]) -> Made:
+        row = np.array([values[d] for d in DIRECTIONS])
+        return lambda t, rng: np.tile(row, (len(t.log_steps), 1)) * rng.uniform(0.99, 1.01)
+
+    made_up = {f"{name}_curve": scalar(value) for name, value in numbers.items()}
+    for name, values in moved.items():
+        made_up[f"{name}_update_curve"] = along(values | curves.get(name, {}))
+    return _case("lemmas", now_hinge_curve=scalar(0.5), **made_up)
+
+
 def _clean(trial: Any, rng: np.random.Generator) -> np.ndarray:
     return np.tile([[0.0, 0.0]], (len(trial.test.sums), 1))
 
@@ -145,6 +168,7 @@ PLANTED: dict[str, Callable[[], xr.Dataset]] = {
     "feature-angle": _case("fig6-2", **_aligned(0.7, 0.99)),
     "label-angle": _case("fig6-2", **_aligned(0.99, 0.7)),
     "lucky-active": _case("fig6-2", lucky_idle=lambda t, rng: 0.3),
+    "lucky-own-active": _case("fig6-2", lucky_own_idle=lambda t, rng: 0.3),
     "output-superlinear": _case(
         "fig6-2", now_hinge_curve=lambda t, rng: 1 - 0.003 * np.asarray(t.log_steps, float) ** 0.9
     ),
@@ -184,6 +208,22 @@ PLANTED: dict[str, Callable[[], xr.Dataset]] = {
     ),
     "steps-alpha": _case("figE-1-steps", now_hinge_curve=_falls_at(lambda t: 40 * t.data.relevant_fraction**-1.2)),
     "steps-beta": _case("beta", now_hinge_curve=_falls_at(lambda t: 600 * t.data.pattern_norm**-2)),
+    "steps-patterns": _case("patterns", now_hinge_curve=_falls_at(lambda t: 20 * t.data.relevant**2)),
+    "query-update": _followed(query={"own": 1e-4}),
+    "key-update": _followed(key={"own": 1e-4}),
+    "query-update-partner": _followed(query={"partner": 0.5}),
+    "key-update-partner": _followed(key={"partner": 0.5}),
+    "query-update-other": _followed(query={"other": 0.5}),
+    "key-update-other": _followed(key={"other": 0.5}),
+    "query-update-irrelevant": _followed(query={"irrelevant": 0.1}),
+    "key-update-irrelevant": _followed(key={"irrelevant": 0.1}),
+    "value-lucky": _followed(value_lucky=0.5),
+    "value-opposite": _followed(value_opposite=0.5),
+    "value-rest": _followed(value_rest=2.0),
+    "value-irrelevant": _followed(value_irrelevant=0.5),
+    "neuron-growth": _followed(neuron_growth=0.001),
+    "neuron-norm": _followed(neuron_norm=0.01),
+    "neuron-irrelevant": _followed(neuron_irrelevant=0.5),
     "tasks-suffice": _case("figE-2", error=_flat(0.2)),
     "tasks-needed": _case("figE-2", error=_flat(0.0)),
     "heads": _case("variants", head_mass=lambda t, rng: np.full(t.heads, 0.4)),

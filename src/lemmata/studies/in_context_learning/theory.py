@@ -179,6 +179,26 @@ def attention_recursion(s: "Setting", steps: int, printed: bool = True) -> np.nd
     return np.asarray(found)
 
 
+def update_growth(s: "Setting") -> float:
+    """(E.6), (E.10): W_Q and W_K have moved along a pattern by at least `eta delta beta^4/M_1` times sum_b zeta_b gamma_b."""
+    return s.rate * s.diagonal * s.norm**4 / s.patterns
+
+
+def batch_noise(batch: int) -> float:
+    """(E.17), (E.20): coefficients from prompts that a neuron is not lucky for are at most `sqrt(log B/B)`, times 1/a."""
+    return sqrt(log(batch) / batch)
+
+
+def neuron_growth(s: "Setting") -> float:
+    """(E.24), (E.26): a lucky row of W_O gains at least `delta (beta^2 + 1) alpha eta/(2a)` a step along (mu_a; +-q)."""
+    return s.diagonal * (s.norm**2 + 1) * s.fraction * s.rate * s.vote / 2
+
+
+def neuron_norm(s: "Setting") -> float:
+    """(E.27): its length is at least `sqrt(M_1) delta (beta^2 + 1)^(1/2) alpha eta/(2a)` times the steps."""
+    return sqrt(s.patterns) * neuron_growth(s) / sqrt(s.norm**2 + 1)
+
+
 class FirstStep(NamedTuple):
     """What the first step adds to a lucky neuron's row of W_O, times 2a/eta, along (mu_a; q), (mu_a; -q), (mu_b; q) and
     (mu_b; -q), for queries of pattern a and label +1, b being the other decisive pattern."""

@@ -72,28 +72,49 @@ def outputs(
     shown: Bool[Array, "prompts contexts"],
     query: Float[Array, "prompts dim"],
 ) -> Float[Array, " prompts"]:
-    """F of every prompt: the read-out of the query's column, which comes last."""
-    x = jnp.concatenate([tokens, query[:, None]], axis=1) @ params.read_in
+    """F of every prompt: the read-out of the query's column, which comes last. Nothing reads the other columns of the last
+    layer, so that it only asks for this one."""
+    x = _applied(jnp.concatenate([tokens, query[:, None]], axis=1), params.read_in)
     if params.positions.shape[0]:
         x = x + params.positions[: x.shape[1]]
-    columns = x.shape[1]
+    columns, layers = x.shape[1], params.blocks.up.shape[0]
     there = jnp.concatenate([shown, jnp.ones((len(shown), 1), bool)], axis=1)
     before = jnp.tril(jnp.ones((columns, columns), bool))
     # A column that is not there looks at itself, so that no row is empty; nobody looks at it.
     mask = (before & there[:, None, :]) | jnp.eye(columns, dtype=bool)
-    x, _ = jax.lax.scan(lambda now, block: (_block(block, heads, now, mask), None), x, params.blocks)
+    for layer in range(layers):
+        block = jax.tree.map(lambda part, at=layer: part[at], params.blocks)
+        x = _block(block, heads, x, mask[:, -1:] if layer == layers - 1 else mask)
     return _normed(x[:, -1], params.scale, params.shift) @ params.read_out
 
 
-def _block(block: Any, heads: int, x: Float[Array, "prompts columns width"], mask: Array) -> Array:
-    seen = _normed(x, block.scale1, block.shift1) @ block.attend + block.attend_bias
-    query, key, value = (_split(part, heads) for part in jnp.split(seen, 3, axis=-1))
+def _block(
+    block: Any,
+    heads: int,
+    x: Float[Array, "prompts columns width"],
+    mask: Bool[Array, "prompts asking columns"],
+) -> Float[Array, "prompts asking width"]:
+    """One layer for the last columns, as many as the mask has rows."""
+    prompts, _, width = x.shape
+    asking = mask.shape[1]
+    seen = _normed(x, block.scale1, block.shift1)
+    query = _applied(seen[:, -asking:], block.attend[:, :width], block.attend_bias[:width])
+    both = _applied(seen, block.attend[:, width:], block.attend_bias[width:])
+    query, key, value = (_split(part, heads) for part in (query, both[..., :width], both[..., width:]))
     logits = jnp.einsum("bhqe,bhke->bhqk", query, key) / query.shape[-1] ** 0.5
     share = jax.nn.softmax(jnp.where(mask[:, None], logits, -jnp.inf), axis=-1)
-    mixed = jnp.einsum("bhqk,bhke->bqhe", share, value).reshape(x.shape)
-    x = x + mixed @ block.project + block.project_bias
-    inner = jax.nn.gelu(_normed(x, block.scale2, block.shift2) @ block.up + block.up_bias)
-    return x + inner @ block.down + block.down_bias
+    mixed = jnp.einsum("bhqk,bhke->bhqe", share, value).transpose(0, 2, 1, 3).reshape(prompts, asking, width)
+    x = x[:, -asking:] + _applied(mixed, block.project, block.project_bias)
+    inner = jax.nn.gelu(_applied(_normed(x, block.scale2, block.shift2), block.up, block.up_bias))
+    return x + _applied(inner, block.down, block.down_bias)
+
+
+def _applied(
+    x: Float[Array, "prompts columns inputs"], weight: Float[Array, "inputs width"], bias: Array | float = 0.0
+) -> Float[Array, "prompts columns width"]:
+    """`x W + b`, all columns of all prompts as the rows of one matrix: XLA makes slow loops of the gradient in W otherwise."""
+    rows = x.reshape(-1, x.shape[-1]) @ weight + bias
+    return rows.reshape(*x.shape[:2], -1)
 
 
 def _split(

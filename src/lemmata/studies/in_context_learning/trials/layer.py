@@ -23,7 +23,7 @@ from lemmata.studies.in_context_learning.data import (
     tokens,
     turned_frame,
 )
-from lemmata.studies.in_context_learning.trials import testing
+from lemmata.studies.in_context_learning.trials import lemmas, testing
 from lemmata.studies.in_context_learning.trials.testing import DIMS, Look, Place, Testing, named
 from lemmata.trial import Key, Precision, Record, fixed
 
@@ -51,8 +51,8 @@ class Layer(Learner):
 
     `diagonal` delta, `output_scale` |a_i|, `neurons` m. `simulator`: `patterns` trains weights that act on coordinates
     along patterns and label, which is all that prompts can see; `tokens` trains the weights themselves. `detailed` watches
-    projections and neurons; `prune_rates` tests pruned models. `attend_to_query` lets the softmax run over the query too,
-    as the proofs do.
+    projections and neurons; `followed` watches what the lemmas of the proof bound; `prune_rates` tests pruned models.
+    `attend_to_query` lets the softmax run over the query too, as the proofs do.
     """
 
     name: ClassVar[str] = "in-context-learning/layer"
@@ -70,6 +70,7 @@ class Layer(Learner):
         ),
         "clean_output": ("sum", "given"),
         "head_mass": ("head",),
+        **dict.fromkeys(("query_update", "key_update"), ("direction",)),
     }
     paired: ClassVar[tuple[str, ...]] = (
         "test",
@@ -79,6 +80,7 @@ class Layer(Learner):
         "prune_rates",
         "watched",
         "detailed",
+        "followed",
     )
 
     data: Contexts = Contexts()
@@ -102,6 +104,7 @@ class Layer(Learner):
     prune_rates: tuple[float, ...] = fixed(default=())
     watched: int = fixed(default=480)
     detailed: bool = fixed(default=False)
+    followed: bool = fixed(default=False)
     precision: Precision = fixed(default="float32")
 
     def __check_init__(self):
@@ -122,6 +125,10 @@ class Layer(Learner):
         require(
             bool(self.test.kinds) or not (self.test.sums or self.prune_rates),
             "values of S_1 and pruning are tested out of domain: name one of test.kinds.",
+        )
+        require(
+            not self.followed or (self.heads == 1 and not self.attend_to_query),
+            "the lemmas are followed with one head and a softmax over contexts.",
         )
         self.test.fits(self.data)
 
@@ -182,7 +189,9 @@ class Layer(Learner):
             found |= named(
                 "now_ood_", testing.over_kinds(self.test, world.basis, lambda place: seen(place, key))
             )
-        return found | (neuron_look(self, weights, state) if self.detailed else {})
+        if self.detailed:
+            found |= neuron_look(self, weights, state)
+        return found | (lemma_look(self, weights, state) if self.followed else {})
 
     def record(self, state: Learning) -> Record:
         world, weights = state.world, self.weights(state)
@@ -326,6 +335,22 @@ def neuron_look(trial: Layer, weights: Weights, state: Learning) -> dict[str, Ar
     }
 
 
+def lemma_look(trial: Layer, weights: Weights, state: Learning) -> dict[str, Array]:
+    """What Lemmas E.4.5 to E.4.7 bound, on training prompts that are the same at every look."""
+    world, d = state.world, trial.data
+    prompts = d.draw(trial._test_key(state, 5), world.tasks, world.trained, trial.watched)
+    seen = columns(trial, world.basis, prompts)
+    chosen = lemmas.lucky(network.fold(world.begun), world.votes, prompts, seen)
+    moved = lemmas.moved_by(weights, world.begun, world.carry)
+    partner = partners(world.tasks, world.trained, d.relevant)
+    return {
+        "query_update": directions(moved.query, partner, d.relevant, d.irrelevant)[1],
+        "key_update": directions(moved.key, partner, d.relevant, d.irrelevant)[1],
+        **lemmas.values_look(network.fold(weights), world.votes, prompts, seen, chosen, world.basis),
+        **lemmas.neurons_look(moved, weights.hidden, world.votes, chosen, world.basis),
+    }
+
+
 def label_rest(weights: Weights, world: World) -> Float[Array, " neuron"]:
     """The squared length of a row of W_O W_V along label coordinates other than q. No token has a part there, so that W_V stays
     delta on them."""
@@ -390,7 +415,7 @@ def partners(tasks: Tasks, trained: Int[Array, ""], patterns: int) -> Array:
 
 def directions(matrix: Float[Array, "rows dim"], partner: Array, m1: int, m2: int) -> tuple[Array, Array]:
     """`a^T W mu_j` for unit vectors: a the pattern itself, a partner, another relevant pattern, an irrelevant one. The
-    means, and the largest absolute values (smallest for the pattern itself)."""
+    means, and the largest absolute values (the smallest, with its sign, for the pattern itself)."""
     block, rest = matrix[:m1, :m1], matrix[m1 : m1 + m2, :m1]
     own = jnp.eye(m1, dtype=bool)
     other = ~partner & ~own
@@ -405,7 +430,7 @@ def directions(matrix: Float[Array, "rows dim"], partner: Array, m1: int, m2: in
         jnp.max(jnp.abs(block) * other),
         jnp.max(jnp.abs(rest)),
     ]
-    return jnp.stack(means), jnp.stack([jnp.min(jnp.abs(jnp.diag(block))), *far])
+    return jnp.stack(means), jnp.stack([jnp.min(jnp.diag(block)), *far])
 
 
 def lucky_look(
@@ -417,14 +442,8 @@ def lucky_look(
 ) -> dict[str, Array]:
     """Lucky neurons (Definition E.4.8, first head's part): the share that is lucky for a prompt at the start, and how often a
     neuron that is lucky for some prompt is not active at the end on a prompt of its label; also for its own prompts only."""
-    begun = network.values(first, *seen)
-    dim = seen[0].shape[-1]
-    width = first.hidden.shape[0] // dim
-    label = jnp.tile(jnp.arange(dim) == dim - 1, width)
-    on_feature = (begun * ~label) @ first.hidden > 0
-    on_label = (begun * label) @ first.hidden > 0
+    lucky = lemmas.lucky(first, votes, prompts, seen)
     right = votes[None] * prompts.target[:, None] > 0
-    lucky = on_feature & on_label & right
     idle = ~(network.values(folded, *seen) @ folded.hidden > 0)
     union = jnp.stack([jnp.any(lucky & (prompts.target == z)[:, None], axis=0) for z in (1, -1)])
     of_label = jnp.where(prompts.target[:, None] > 0, union[0], union[1]) & right

@@ -20,6 +20,7 @@ from lemmata.studies.in_context_learning.data import (
     Selection,
     Tasks,
     all_tasks,
+    disturbed,
     mixing,
     prompt,
 )
@@ -95,8 +96,9 @@ def in_domain(test: Testing, data: Contexts, frame: Frame, tasks: Tasks, trained
 
 def out_of_domain(test: Testing, frame: Frame, rows: Float[Array, "three m"]) -> Place:
     """Mixtures of the training patterns; all tasks over them."""
-    mixed = Frame(
-        rows.astype(frame.label.dtype) @ frame.relevant, frame.irrelevant[: test.irrelevant], frame.label
+    mixed = frame._replace(
+        relevant=rows.astype(frame.label.dtype) @ frame.relevant,
+        irrelevant=frame.irrelevant[: test.irrelevant],
     )
     tasks = jnp.asarray(np.stack(all_tasks(OUT)))
     zero = jnp.zeros((), int)
@@ -130,9 +132,11 @@ def draw(
 
     def one(own: Key, index: Int[Array, ""]) -> Prompt:
         task = place.tasks[place.first + (index // 2) % place.count]
-        return prompt(
+        found = prompt(
             own, task, index % 2, fraction, place.bound, length, relevant, irrelevant, room, selection
         )
+        noise = place.frame.noise
+        return found if noise is None else disturbed(found, own, noise.shape[0])
 
     return each(one, key, count)
 
