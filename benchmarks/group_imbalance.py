@@ -2,63 +2,59 @@
 tensor initialisation at n = 2e5, d = 50 against one pass over its moments.
 
 Peers descend by gradient steps 1 / lambda_max, timed per step and charged the steps that the curvature at the limit asks for
-(to a gradient of 1e-8, at most 20000). The lab is timed twice: the same gradient steps for all starts at once, and its own
-Newton searches from start to end. Both are said, for the second compares algorithms and not only programs.
+(to a gradient of 1e-8, at most 20000). The lab is timed twice: the same gradient steps for all starts at once, in turns with
+the peers, and its own Newton searches from start to end. Both are said, for the second compares algorithms and not only
+programs. All in double precision, on one thread.
 """
 
 import sys
-import time
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
+
+from benchmarks.timing import fastest
 
 CELLS = ((5, 2000), (20, 8000), (50, 20_000))
 STARTS, NEURONS, MOST = 20, 3, 20_000
 
 
-def torch_step(inputs: np.ndarray, labels: np.ndarray, start: np.ndarray, step: float, rounds: int) -> float:
-    """Seconds of one gradient step of one start, by automatic differentiation."""
+Work = Callable[[], object]
+
+
+def torch_steps(inputs: np.ndarray, labels: np.ndarray, start: np.ndarray, step: float, rounds: int) -> Work:
+    """Gradient steps of one start, by automatic differentiation."""
     import torch
 
     torch.set_num_threads(1)
     x, y = torch.tensor(inputs), torch.tensor(labels)
     weights = torch.tensor(start, requires_grad=True)
 
-    def once() -> None:
-        chance = torch.sigmoid(x @ weights).mean(-1)
-        loss = torch.nn.functional.binary_cross_entropy(chance, y)
-        (gradient,) = torch.autograd.grad(loss, weights)
-        float(gradient.norm())  # the stop rule needs it
-        with torch.no_grad():
-            weights.sub_(step * gradient)
+    def some() -> None:
+        for _ in range(rounds):
+            chance = torch.sigmoid(x @ weights).mean(-1)
+            loss = torch.nn.functional.binary_cross_entropy(chance, y)
+            (gradient,) = torch.autograd.grad(loss, weights)
+            float(gradient.norm())  # the stop rule needs it
+            with torch.no_grad():
+                weights.sub_(step * gradient)
 
-    return _timed(once, rounds)
+    return some
 
 
-def numpy_step(inputs: np.ndarray, labels: np.ndarray, start: np.ndarray, step: float, rounds: int) -> float:
-    """Seconds of one gradient step of one start, derivatives by hand."""
+def numpy_steps(inputs: np.ndarray, labels: np.ndarray, start: np.ndarray, step: float, rounds: int) -> Work:
+    """Gradient steps of one start, derivatives by hand."""
     weights = start.copy()
 
-    def once() -> None:
-        p = 1 / (1 + np.exp(-inputs @ weights))
-        chance = p.mean(-1)
-        pull = (labels - chance) / (chance * (1 - chance))
-        gradient = -inputs.T @ (pull[:, None] * p * (1 - p)) / (NEURONS * len(labels))
-        np.linalg.norm(gradient)
-        weights[:] -= step * gradient
-
-    return _timed(once, rounds)
-
-
-def _timed(work, rounds: int) -> float:
-    work()
-    best = np.inf
-    for _ in range(3):
-        began = time.perf_counter()
+    def some() -> None:
         for _ in range(rounds):
-            work()
-        best = min(best, (time.perf_counter() - began) / rounds)
-    return best
+            p = 1 / (1 + np.exp(-inputs @ weights))
+            chance = p.mean(-1)
+            pull = (labels - chance) / (chance * (1 - chance))
+            gradient = -inputs.T @ (pull[:, None] * p * (1 - p)) / (NEURONS * len(labels))
+            np.linalg.norm(gradient)
+            weights[:] -= step * gradient
+
+    return some
 
 
 def cell(dim: int, samples: int) -> tuple[float, float, float, float]:
@@ -66,46 +62,48 @@ def cell(dim: int, samples: int) -> tuple[float, float, float, float]:
     import jax
     import jax.numpy as jnp
 
-    from lemmata.loop import fill, read, run_block
+    from lemmata.loop import Lanes, fill, read, run_block
     from lemmata.studies.group_imbalance.data import Population
     from lemmata.studies.group_imbalance.trials import Starts
-    from lemmata.trial import put, random_key, with_precision
+    from lemmata.trial import put_all, random_key, with_precision
+
+    here, none = jnp.ones(1, bool), jnp.asarray(0, jnp.int32)
+
+    def begun(one: Starts) -> Lanes:
+        alone = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], with_precision(one))
+        return fill(alone, random_key(one, 0)[None], None, here)
 
     trial = Starts(population=Population(dim=dim, neurons=NEURONS, samples=samples), starts=STARTS)
+    ended: list[Lanes] = []
 
-    def run(one: Starts, steps: int) -> tuple[float, Any]:
-        alone = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], with_precision(one))
-        key, here = random_key(one, 0)[None], jnp.ones(1, bool)
+    def newton() -> None:
+        ended[:] = [run_block(begun(trial), jnp.asarray(trial.steps, jnp.int32), none)]
+        jax.block_until_ready(read(ended[0], here))
 
-        def once():
-            lanes = fill(alone, key, None, here)
-            lanes = run_block(lanes, jnp.asarray(steps, jnp.int32), jnp.asarray(0, jnp.int32))
-            return lanes, jax.block_until_ready(read(lanes, here))
-
-        once()  # compiles
-        began = time.perf_counter()
-        lanes, _ = once()
-        return time.perf_counter() - began, lanes
-
-    newton, lanes = run(trial, trial.steps)
-    descending, rounds = put(trial, "solver", "descent"), 20
-    begun, _ = run(put(descending, "most_steps", 1), 1)
-    some, _ = run(put(descending, "most_steps", rounds + 1), rounds + 1)
-    step = (some - begun) / rounds
-    state = jax.tree.map(lambda leaf: np.asarray(leaf[0]), lanes.state)
+    whole = fastest({"lab": newton}, 2)["lab"]
+    state = jax.tree.map(lambda leaf: np.asarray(leaf[0]), ended[0].state)
     spectrum = np.linalg.eigvalsh(state.search.here.hessian[0])
     steps = int(min(MOST, np.log(1e6) / max(spectrum[0] / spectrum[-1], 1e-9)))
-    given = (state.data.inputs, state.data.labels, state.world.teacher + 0.02, float(state.step_size))
-    times = max(3, 40_000 // samples)
-    torch, plain = (one(*given, times) for one in (torch_step, numpy_step))
+    rounds = max(10, 200_000 // samples)
+    lanes = begun(put_all(trial, {"solver": "descent", "most_steps": MOST, "tolerance": 0.0}))
+    given = (state.data.inputs, state.data.labels, state.world.teacher + 0.02, float(state.step_size), rounds)
+    times = fastest(
+        {
+            "lab": lambda: jax.block_until_ready(run_block(lanes, jnp.asarray(rounds, jnp.int32), none)),
+            "torch": torch_steps(*given),
+            "numpy": numpy_steps(*given),
+        },
+        5,
+    )
+    step, torch, plain = (times[name] / rounds for name in ("lab", "torch", "numpy"))
     print(
         f"d = {dim}, n = {samples}: {steps} gradient steps; a step of one start: PyTorch {1e3 * torch:.2f} ms, NumPy "
-        f"{1e3 * plain:.2f} ms, lab {1e3 * step / STARTS:.2f} ms "
+        f"{1e3 * plain:.2f} ms, lab {1e3 * step / STARTS:.3f} ms "
         f"(ratios {STARTS * torch / step:.1f}, {STARTS * plain / step:.1f}); "
-        f"the whole cell: lab {newton:.2f} s, PyTorch {steps * STARTS * torch:.0f} s, NumPy {steps * STARTS * plain:.0f} s",
+        f"the whole cell: lab {whole:.2f} s, PyTorch {steps * STARTS * torch:.0f} s, NumPy {steps * STARTS * plain:.0f} s",
         flush=True,
     )
-    return newton, steps * step, steps * STARTS * torch, steps * STARTS * plain
+    return whole, steps * step, steps * STARTS * torch, steps * STARTS * plain
 
 
 def initialisation(samples: int = 200_000, dim: int = 50, neurons: int = 2) -> None:
@@ -125,8 +123,8 @@ def initialisation(samples: int = 200_000, dim: int = 50, neurons: int = 2) -> N
         tensor.first_moment(parts, data.labels)
         tensor.second_moment(parts, data.labels)
 
-    once = _timed(one_pass, 1)
-    whole = _timed(lambda: tensor_initialisation(mixed, data, neurons), 1)
+    times = fastest({"pass": one_pass, "whole": lambda: tensor_initialisation(mixed, data, neurons)}, 3)
+    once, whole = times["pass"], times["whole"]
     print(
         f"tensor initialisation, n = {samples}, d = {dim}: {whole:.2f} s; one pass over the moments {once:.2f} s; ratio "
         f"{whole / once:.2f} (to stay under: 5)"

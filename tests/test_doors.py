@@ -17,8 +17,11 @@ from lemmata.cli import main
 from lemmata.errors import BadInput
 from lemmata.lab.outcome import Outcome, nothing
 from lemmata.lab.plan import plan
+from lemmata.lab.pool import Pool
+from lemmata.lab.run import carry_out
 from lemmata.lab.source import trial_digest
 from lemmata.lab.store import Store
+from lemmata.progress import silence
 from lemmata.status import CONVERGED
 from lemmata.study import studies, study
 from lemmata.sweep import Axis, Sweep, axis
@@ -276,3 +279,15 @@ def test_a_hostile_word_is_one_sentence(tmp_path, monkeypatch, capsys, words, se
     assert main(words) == 2
     [said] = [line for line in capsys.readouterr().err.splitlines() if line.startswith("lemmata: ")]
     assert sentence in said
+
+
+def test_a_finished_store_that_was_moved_is_read_without_a_write(tmp_path, monkeypatch):
+    sweep = Sweep(Square(), (axis("value", (2.0, 3.0)),), (0,))
+    order = {"trial": "square", "command": "lemmata run x --out here"}
+    with silence() as told:
+        carry_out(sweep, Store(tmp_path), order, Pool(), told)
+        monkeypatch.setattr(Store, "create", lambda *_: pytest.fail("written"))
+        rows = carry_out(
+            sweep, Store(tmp_path), {**order, "command": "lemmata run x --out there"}, Pool(), told
+        )
+    assert rows.values["square"].tolist() == [4.0, 9.0]

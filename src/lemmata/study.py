@@ -209,11 +209,11 @@ class Study:
         return self.room("theory").predict(trial)
 
     def check(
-        self, *results: "xr.Dataset", only: str | None = None, rate: float = 0.05, inside: bool = False
+        self, *results: "xr.Dataset", only: str | None = None, rate: float | None = None, inside: bool = False
     ) -> "list[Verdict]":
         """A verdict for every claim that bears on these results (of one figure or several, under one reading or several),
-        judged together: the false discovery rate of all is kept at `rate`. With `inside` only cells that satisfy a claim's
-        conditions count."""
+        judged together: the false discovery rate of all is kept at `rate` (5 %, looks paid for). With `inside` only cells
+        that satisfy a claim's conditions count."""
         from lemmata.measure.judge import judge, together
 
         if only is not None:

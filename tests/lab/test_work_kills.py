@@ -25,21 +25,24 @@ from lemmata.lab.store import Store
 from tests.lab.test_work_kills import sweep
 from tests.toys import drive
 work.EVERY, store.FAN = 0.0, 4
-for cells in drive(sweep(), Store(sys.argv[1]), Pool(int(sys.argv[2]))):
+for cells in drive(sweep(int(sys.argv[3])), Store(sys.argv[1]), Pool(int(sys.argv[2]))):
     print(cells, flush=True)
 """
 
 
-def sweep():
+def sweep(seeds):
     """Many cells of very different lengths."""
     rates = np.geomspace(1e-3, 0.9, 20).tolist()
-    return Sweep(Decay(cap=5000), (axis("rate", rates),), tuple(range(6)))
+    return Sweep(Decay(cap=5000), (axis("rate", rates),), tuple(range(seeds)))
 
 
-def driver(folder, workers):
+def driver(folder, workers, seeds):
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT), *sys.path])}
     return subprocess.Popen(
-        [sys.executable, "-c", DRIVER, str(folder), str(workers)], env=env, text=True, stdout=subprocess.PIPE
+        [sys.executable, "-c", DRIVER, str(folder), str(workers), str(seeds)],
+        env=env,
+        text=True,
+        stdout=subprocess.PIPE,
     )
 
 
@@ -49,15 +52,14 @@ def driver(folder, workers):
 )
 def test_a_killed_driver_is_continued_and_gives_every_bit_of_an_undisturbed_run(tmp_path, workers, kills):
     """Kills fall at random while cells are written; nothing that was acknowledged is computed again."""
-    ids = [cell.id for cell in sweep().cells]
-    list(drive(sweep(), Store(tmp_path / "whole")))
+    seeds = 6 * kills
+    ids = [cell.id for cell in sweep(seeds).cells]
+    list(drive(sweep(seeds), Store(tmp_path / "whole")))
     rng, acknowledged = random.Random(workers), 0
     for _ in range(kills):
         before = len(Store(tmp_path / "cut").done())
-        assert before >= acknowledged
-        if before == len(ids):
-            break
-        with driver(tmp_path / "cut", workers) as process:
+        assert acknowledged <= before < len(ids)
+        with driver(tmp_path / "cut", workers, seeds) as process:
             wanted, now = rng.randrange(1, 20), 0
             while now < wanted and (line := process.stdout.readline()):
                 now += int(line)
@@ -65,7 +67,7 @@ def test_a_killed_driver_is_continued_and_gives_every_bit_of_an_undisturbed_run(
             process.send_signal(signal.SIGKILL)
             acknowledged = before + now
     before = len(Store(tmp_path / "cut").done())
-    with driver(tmp_path / "cut", workers) as process:
+    with driver(tmp_path / "cut", workers, seeds) as process:
         rest = sum(map(int, process.stdout.read().split()))
     assert rest == len(ids) - before
     assert Store(tmp_path / "cut").problems() == []

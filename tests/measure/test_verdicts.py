@@ -1,6 +1,7 @@
 """Verdicts follow from intervals and tolerances, say what is missing, and err no more often than they say."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -147,3 +148,12 @@ def test_families_of_hard_claims_keep_the_false_discovery_rate():
 
 def test_growth_is_never_named_wrong_in_correlated_noise():
     assert all(right > 0.7 and wrong < 0.05 for right, wrong in named_growth(40).values())
+
+
+def test_results_that_were_looked_at_again_pay_for_their_looks_when_they_are_judged_anew():
+    """Three looks: an error of 5 % was halved three times, so that a p-value of 2 % decides nothing any more."""
+    close = verdict(0.5, 0.086)
+    assert together([close])[0].verdict == "holds"
+    assert together([replace(close, looks=3)])[0].verdict == "inconclusive"
+    assert together([replace(close, looks=3)], rate=0.05)[0].verdict == "holds"
+    assert together([replace(verdict(0.5, 0.03), looks=3)])[0].verdict == "holds"

@@ -99,6 +99,6 @@ def _told_before(store: Store, manifest: Mapping[str, Any]) -> bool:
     """Whether the store was last used for the same order; a finished one on a read-only disk can then still be read."""
     if not store.exists:
         return False
-    passing = ("versions", "platform", "started", "cells")
+    passing = ("versions", "platform", "started", "cells", "command")
     known = store.manifest
     return all(known.get(word) == value for word, value in manifest.items() if word not in passing)

@@ -227,8 +227,11 @@ def more_seeds(estimate: Estimate, tolerance: tuple[float, float], seeds: int) -
     return max(ceil(seeds * (clearance**-2 - 1) - 1e-9), 1) if clearance > 0 else None
 
 
-def together(verdicts: Sequence[Verdict], rate: float = 0.05) -> list[Verdict]:
+def together(verdicts: Sequence[Verdict], rate: float | None = None) -> list[Verdict]:
     """The verdicts of claims that are judged together, with the false discovery rate kept at `rate`.
+
+    Without one it is 5 %, and results that were looked at several times pay for their looks: at the n-th a p-value counts
+    2^n times, as if the error had been halved from look to look (`lab.looks`).
 
     A decided verdict is a discovery. Each has a p-value: the confidence at which its interval would just touch the end
     of the tolerance that it must stay clear of. Benjamini and Hochberg's rule says how many of the smallest p-values
@@ -237,7 +240,12 @@ def together(verdicts: Sequence[Verdict], rate: float = 0.05) -> list[Verdict]:
     they stand as they are and are not counted.
     """
     family = [v for v in verdicts if v.counts]
-    chances = [chance(v.measured, v.clear_of) if v.verdict != "inconclusive" else 1.0 for v in family]
+    price, rate = (1, rate) if rate is not None else (2, 0.05)
+
+    def paid(v: Verdict) -> float:
+        return chance(v.measured, v.clear_of) * (price**v.looks if v.looks > 1 else 1)
+
+    chances = [paid(v) if v.verdict != "inconclusive" else 1.0 for v in family]
     count, ordered = len(family), sorted(chances)
     standing = max(
         (k for k in range(1, count + 1) if ordered[k - 1] <= rate * k / count + ROUNDING), default=0
@@ -246,7 +254,7 @@ def together(verdicts: Sequence[Verdict], rate: float = 0.05) -> list[Verdict]:
     needed = rate * (standing + 1) / max(count, 1)  # what one more discovery would have to reach
 
     def stands(v: Verdict) -> bool:
-        return not v.counts or v.verdict == "inconclusive" or chance(v.measured, v.clear_of) <= bar
+        return not v.counts or v.verdict == "inconclusive" or paid(v) <= bar
 
     return [v if stands(v) else _withdrawn(v, count, needed) for v in verdicts]
 

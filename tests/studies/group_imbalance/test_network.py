@@ -47,7 +47,7 @@ def test_loss_gradient_and_hessian_are_those_of_automatic_differentiation(neuron
 
 
 def test_numpy_and_jax_give_the_same_local_derivatives():
-    logits = np.random.default_rng(0).normal(size=(40, 3)) * 4
+    logits = np.random.default_rng(0).normal(size=(3, 40)) * 4
     labels = np.random.default_rng(1).random(40)
     for ours, theirs in zip(
         network.local(logits, labels), network.local(jnp.asarray(logits), jnp.asarray(labels)), strict=True
@@ -57,7 +57,7 @@ def test_numpy_and_jax_give_the_same_local_derivatives():
 
 def test_slopes_are_at_most_one_and_curvatures_at_most_two():
     """(C.210) and the bound on xi_jl, K times the slope; far out as well."""
-    logits = np.random.default_rng(0).normal(size=(5000, 3)) * np.array([1.0, 5.0, 60.0])
+    logits = np.random.default_rng(0).normal(size=(3, 5000)) * np.array([[1.0], [5.0], [60.0]])
     for label in (0.0, 1.0):
         found = network.local(logits, np.full(5000, label))
         assert np.abs(found.slope).max() <= 1 + 1e-12
@@ -73,9 +73,9 @@ def test_tanh_is_the_sigmoid_of_doubled_weights():
 def test_with_erf_the_curvature_is_not_bounded():
     """(C.150) divides phi' by phi, which is bounded for the sigmoid and grows as 2|t| for erf: C_9 of (C.152) does not exist
     there, although phi, phi' and phi'' are bounded, as the footnote asks."""
-    at = np.array([[-4.0], [-8.0], [-16.0]])
-    found = np.abs(network.local(at, np.ones(3), "erf").slope[:, 0])
-    np.testing.assert_allclose(found / (2 * np.abs(at[:, 0])), 1, atol=0.05)
+    at = np.array([[-4.0, -8.0, -16.0]])
+    found = np.abs(network.local(at, np.ones(3), "erf").slope[0])
+    np.testing.assert_allclose(found / (2 * np.abs(at[0])), 1, atol=0.05)
     assert (np.abs(network.local(at, np.ones(3)).slope) <= 1).all()
 
 

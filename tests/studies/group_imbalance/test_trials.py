@@ -247,6 +247,10 @@ def test_predict_answers_for_a_minority_of_large_covariance():
     assert str(said["10 % more minority at the same n: minority excess risk"]).startswith("helps")
     assert str(said["Table 4.1 says of a larger fraction of this group"]).startswith("everything degrades")
     assert all(c.margin > 0 for c in conditions)
+    more = float(said["extra minority samples that halve its excess risk"])
+    found = theory.fisher_information(theory.world_of(trial).mixture, theory.world_of(trial).teacher)
+    now, then = (theory.outlook(found, np.ones(2), np.array([18_000, 2000 + m])) for m in (0, more))
+    assert then.groups[1] == pytest.approx(now.groups[1] / 2)
 
 
 def test_the_easy_instance_is_the_one_of_the_readme():

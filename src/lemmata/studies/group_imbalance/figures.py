@@ -116,7 +116,16 @@ def _fig4_3b(scale: Scale) -> Sweep:
 # Speed (Figures 4.4, 4.5a) and error (4.5b) --------------------------------------------------------------------------------
 
 
-def _descent(steps: int, logs: int = 60) -> Descent:
+def _descent(steps: int) -> Descent:
+    """Logged every 5 steps up to 1000, every 50 up to 10 000, every 500 beyond: fast and slow runs alike have tens of points
+    in their last decades."""
+    stages = ((0, 1000, 5), (1000, 10_000, 50), (10_000, steps, 500))
+    at = [t for low, high, gap in stages for t in range(low, min(high, steps), gap)]
+    return Descent(learning_rate=1.0, loss="cross-entropy", stop="cap", steps=steps, log_at=(*at, steps))
+
+
+def _evenly(steps: int, logs: int) -> Descent:
+    """Logged at even distances, where only the picture looks at the way."""
     return Descent(
         learning_rate=1.0, loss="cross-entropy", stop="cap", steps=steps, logs=logs, spacing="even"
     )
@@ -137,10 +146,10 @@ def _fig4_4a(scale: Scale) -> Sweep:
         population=Population(
             shifts=(1.0, -1.0), spectrum=SPECTRUM, samples=by_scale(scale, 2000, 10_000, 10_000)
         ),
-        descent=_descent(by_scale(scale, 500, 8000, 40_000)),
+        descent=_descent(by_scale(scale, 500, 50_000, 200_000)),
     )
     shifts = by_scale(scale, (0.5, 1.5), (0.2, 0.6, 1.0, 1.5, 2.0), (0.1, 0.3, 0.6, 1.0, 1.5, 2.0, 2.5, 3.0))
-    return Sweep(trial, (Axis("shift", shifts, _opposite),), _seeds(scale, 3, 6, 20))
+    return Sweep(trial, (Axis("shift", shifts, _opposite),), _seeds(scale, 3, 12, 20))
 
 
 def _fig4_4b(scale: Scale) -> Sweep:
@@ -148,7 +157,7 @@ def _fig4_4b(scale: Scale) -> Sweep:
         population=Population(
             shifts=(1.0, -1.0), spectrum=SPECTRUM, samples=by_scale(scale, 2000, 20_000, 50_000)
         ),
-        descent=_descent(by_scale(scale, 500, 4000, 40_000)),
+        descent=_evenly(by_scale(scale, 500, 4000, 40_000), 60),
     )
     norms = by_scale(
         scale, (1.0, 3.0, 9.0), (0.35, 1.0, 3.0, 9.0, 25.0), (0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 9.0, 16.0, 35.0)
@@ -162,17 +171,17 @@ def _fig4_5a(scale: Scale) -> Sweep:
         descent=_descent(by_scale(scale, 500, 4000, 40_000)),
     )
     neurons = by_scale(scale, (1, 2), (1, 2, 3, 4), (1, 2, 3, 4, 5))
-    return Sweep(trial, (axis("population.neurons", neurons),), _seeds(scale, 3, 8, 20))
+    return Sweep(trial, (axis("population.neurons", neurons),), _seeds(scale, 3, 12, 40))
 
 
 def _fig4_5b(scale: Scale) -> Sweep:
     trial = Descents(
         population=Population(shifts=(1.0, -1.0), spreads=(3.0, 3.0)),
-        descent=_descent(2, logs=2),
+        descent=_descent(2),
         test_points=by_scale(scale, 2000, 20_000, 100_000),
     )
     samples = by_scale(scale, (2000, 8000), (2000, 6000, 20_000, 60_000), _geometric(2000, 60_000, 12))
-    return Sweep(trial, (axis("population.samples", samples),), _seeds(scale, 3, 12, 20))
+    return Sweep(trial, (axis("population.samples", samples),), _seeds(scale, 3, 40, 60))
 
 
 # Risks of groups (Figures 4.6, 4.7) ----------------------------------------------------------------------------------------
@@ -182,8 +191,8 @@ def _groups(scale: Scale, **fields) -> Descents:
     return Descents(
         population=Population(samples=by_scale(scale, 4000, 20_000, 20_000), **fields),
         descent=Descent(
-            learning_rate=1.0, loss="cross-entropy", stop="cap", steps=by_scale(scale, BUDGET, 1000, 1000),
-            log_at=by_scale(scale, (BUDGET,), (BUDGET, 1000), (BUDGET, 1000)),
+            learning_rate=1.0, loss="cross-entropy", stop="cap", steps=by_scale(scale, BUDGET, BUDGET, 1000),
+            log_at=by_scale(scale, (BUDGET,), (BUDGET,), (BUDGET, 1000)),
         ),
         arrive=0.0,
         test_points=by_scale(scale, 2000, 10_000, 100_000),
@@ -199,7 +208,7 @@ def _fig4_6a(scale: Scale) -> Sweep:
     spreads = by_scale(
         scale, (0.1, 1.0, 5.0), (0.1, 0.3, 1.0, 2.0, 3.0, 5.0), tuple(np.geomspace(0.1, 5, 12))
     )
-    return Sweep(trial, (_moved("spread", "spreads", 1, spreads),), _seeds(scale, 3, 8, 20))
+    return Sweep(trial, (_moved("spread", "spreads", 1, spreads),), _seeds(scale, 3, 30, 60))
 
 
 def _fig4_6b(scale: Scale) -> Sweep:
@@ -208,14 +217,14 @@ def _fig4_6b(scale: Scale) -> Sweep:
     shifts = by_scale(
         scale, (-2.0, 0.0, 2.0), (-4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0), tuple(np.linspace(-4, 4, 17))
     )
-    return Sweep(trial, (_moved("shift", "shifts", 1, shifts),), _seeds(scale, 3, 8, 20))
+    return Sweep(trial, (_moved("shift", "shifts", 1, shifts),), _seeds(scale, 3, 30, 60))
 
 
 def _fig4_7(spreads: tuple[float, float], last: float, scale: Scale) -> Sweep:
     trial = _groups(scale, shifts=(0.0, 0.0), spreads=spreads)
     inner = by_scale(scale, (), (0.1, 0.2), (0.05, 0.1, 0.15, 0.2, 0.25))
     values = tuple(sorted({0.02, *inner, 0.3, last}))
-    return Sweep(trial, (Axis("fraction", values, _fraction),), _seeds(scale, 3, 8, 20))
+    return Sweep(trial, (Axis("fraction", values, _fraction),), _seeds(scale, 3, 30, 60))
 
 
 # The initialisation (Figure C.1) -----------------------------------------------------------------------------------------
@@ -226,7 +235,7 @@ def _figc_1(scale: Scale) -> Sweep:
         shifts=(-0.3, 0.0), teacher="uniform", teacher_scale=0.1, neurons=2,
         samples=by_scale(scale, 3000, 200_000, 200_000), dim=by_scale(scale, 8, 50, 50),
     )  # fmt: skip
-    training = Descents(population=population, descent=_descent(by_scale(scale, 50, 200, 2000), 40))
+    training = Descents(population=population, descent=_evenly(by_scale(scale, 50, 200, 2000), 40))
     trial = Initialised(training=training)
     return Sweep(trial, (axis("begin", ("tensor", "local", "far")),), _seeds(scale, 2, 3, 10))
 
@@ -241,7 +250,7 @@ def easy(samples: int) -> Population:
 def _tensor_easy(scale: Scale) -> Sweep:
     steps = by_scale(scale, 400, 600, 1000)
     samples = by_scale(scale, 40_000, 200_000, 400_000)
-    trial = Initialised(training=Descents(population=easy(samples), descent=_descent(steps, 40)))
+    trial = Initialised(training=Descents(population=easy(samples), descent=_descent(steps)))
     return Sweep(trial, (axis("begin", ("tensor", "local")),), _seeds(scale, 2, 4, 20))
 
 
@@ -250,7 +259,7 @@ def _deviations(scale: Scale) -> Sweep:
         scale, (4000, 16_000), (25_000, 50_000, 100_000, 200_000), _geometric(25_000, 1_600_000, 7)
     )
     trial = Deviations(population=easy(1000))
-    return Sweep(trial, (axis("population.samples", samples),), _seeds(scale, 3, 8, 40))
+    return Sweep(trial, (axis("population.samples", samples),), _seeds(scale, 3, 24, 80))
 
 
 # Theory without training -------------------------------------------------------------------------------------------------
@@ -279,7 +288,7 @@ def _table(grids: dict[str, tuple[float, ...]], what: str, scale: Scale) -> Swee
         Axis("column", tuple(grids), _column),
         Axis("place", places, partial(_at_place, grids)),
     )
-    return Sweep(_column(trial, start), axes, _seeds(scale, 3, 10, 40))
+    return Sweep(_column(trial, start), axes, _seeds(scale, 3, 40 if what == "closed" else 16, 80))
 
 
 def varied_value(trial: Exact) -> float:
@@ -321,7 +330,7 @@ def _lemmas(scale: Scale) -> Sweep:
 def _noise(scale: Scale) -> Sweep:
     trial = Descents(
         population=Population(shifts=(1.0, -1.0), neurons=2),
-        descent=_descent(by_scale(scale, 400, 4000, 20_000), 20),
+        descent=_descent(by_scale(scale, 400, 4000, 20_000)),
         arrive=0.0,
         noisy="per-step",
     )
@@ -359,7 +368,7 @@ def _activations(scale: Scale) -> Sweep:
     )
     samples = by_scale(scale, (2000,), (5000, 30_000), (4000, 8000, 16_000, 32_000, 64_000))
     kinds = axis("population.activation", ("tanh", "erf"))
-    return Sweep(trial, (kinds, axis("population.samples", samples)), _seeds(scale, 3, 8, 20))
+    return Sweep(trial, (kinds, axis("population.samples", samples)), _seeds(scale, 3, 16, 40))
 
 
 def _grouped(results: xr.Dataset) -> xr.Dataset:

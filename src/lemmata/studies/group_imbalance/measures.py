@@ -54,18 +54,25 @@ def arrived(results: xr.Dataset) -> xr.DataArray:
     return with_critical_point(results) & (results.distance <= 1e-8)
 
 
+def settled(results: xr.Dataset) -> xr.DataArray:
+    """Of those, the runs long enough for the slowest direction to be alone: the next slowest has lost a factor 100 against it,
+    by the spectrum of the Hessian at W_n."""
+    apart = results.step_size * (results.curvature_next - results.curvature_low)
+    return arrived(results) & (results.steps * apart >= np.log(100))
+
+
+def near(results: xr.Dataset) -> xr.DataArray:
+    """Of those with a critical point, the runs that came within 1e-6 of it: their last three decades lie below 1e-3."""
+    return with_critical_point(results) & (results.distance <= 1e-6)
+
+
 def straightness(results: xr.Dataset) -> xr.DataArray:
-    """R^2 of a straight line through log|W_t - W_n| over the last three decades of each run (fewer, where it has fewer)."""
+    """R^2 of a straight line through log|W_t - W_n| over the last three decades of each run."""
 
     def one(curve: np.ndarray, step: np.ndarray) -> float:
         known = np.isfinite(curve) & (curve > 0)
-        if known.sum() < 4:
-            return np.nan
-        last = curve[known][-1]
-        late = known & (curve <= 1e3 * last)
-        if late.sum() < 4:
-            return np.nan
-        return float(np.corrcoef(step[late], np.log(curve[late]))[0, 1] ** 2)
+        late = known & (curve <= 1e3 * curve[known][-1]) if known.any() else known
+        return float(np.corrcoef(step[late], np.log(curve[late]))[0, 1] ** 2) if late.sum() > 3 else np.nan
 
     curves = results.distance_curve
     dim = "step" if "step" in curves.dims else "log"

@@ -43,11 +43,10 @@ def neuron(logits: Numbers, kind: Kind = "sigmoid") -> Neuron:
         first = xp.exp(-(logits**2)) / sqrt(pi)
         return Neuron(tail(-logits) / 2, tail(logits) / 2, first, -2 * logits * first)
     speed = 2 if kind == "tanh" else 1
-    small = xp.exp(-speed * xp.abs(logits))
-    most = 1 / (1 + small)
-    least = small * most
-    up, down = xp.where(logits >= 0, most, least), xp.where(logits >= 0, least, most)
-    first = speed * most * least
+    large = xp.exp(-xp.maximum(speed * logits, -0.9 * np.log(np.finfo(logits.dtype).max)))
+    up = 1 / (1 + large)
+    down = large * up
+    first = speed * up * down
     return Neuron(up, down, first, speed * first * (down - up))
 
 
@@ -96,23 +95,18 @@ class Local(NamedTuple):
 
 
 def local(logits: Numbers, labels: Numbers, kind: Kind = "sigmoid") -> Local:
-    """Loss, slope and curvature in the logits, in one pass; of JAX arrays, or of NumPy's (the theory's)."""
+    """Loss, slope and curvature in the logits, in one pass; of JAX arrays, or of NumPy's (the theory's).
+
+    The neuron is the first dimension of logits, slope and curve: sums over few neurons then add long rows."""
     xp = np if isinstance(logits, np.ndarray) else jnp
-    neurons, each = logits.shape[-1], neuron(logits, kind)
-    up, down = (xp.maximum(xp.mean(side, -1), TINY) for side in (each.up, each.down))
-    loss = -labels * xp.log(up) - (1 - labels) * xp.log(down)
-    pull = ((labels / up - (1 - labels) / down) / neurons)[..., None]
-    weight = (labels / up**2 + (1 - labels) / down**2) / neurons**2
-    curve = weight[..., None, None] * each.first[..., :, None] * each.first[..., None, :]
-    return Local(loss, -pull * each.first, curve - xp.eye(neurons) * (pull * each.second)[..., None])
-
-
-def value_and_gradient(
-    weights: Array, inputs: Array, labels: Array, kind: Kind = "sigmoid"
-) -> tuple[Array, Array]:
-    """f_n and its gradient in one pass (C.71)."""
-    here = local(inputs @ weights, labels, kind)  # its curvature is not used, and not compiled
-    return jnp.mean(here.loss), inputs.T @ here.slope / inputs.shape[0]
+    neurons, each = logits.shape[0], neuron(logits, kind)
+    up, down = (xp.maximum(xp.sum(side, 0), TINY) for side in (each.up, each.down))  # K H and K (1 - H)
+    loss = -labels * xp.log(up / neurons) - (1 - labels) * xp.log(down / neurons)
+    pull = (labels * down - (1 - labels) * up) / (up * down)
+    weight = labels / up**2 + (1 - labels) / down**2
+    own = xp.eye(neurons).reshape(neurons, neurons, *(1,) * (logits.ndim - 1))
+    curve = weight * each.first[:, None] * each.first[None, :] - own * (pull * each.second)[:, None]
+    return Local(loss, -pull * each.first, curve)
 
 
 class _Blocks(NamedTuple):
@@ -134,21 +128,34 @@ def _blocks(inputs: Array, labels: Array) -> _Blocks:
     return _Blocks(x, y, share)
 
 
+def _logits(weights: Float[Array, "starts dim neurons"], inputs: Array) -> Array:
+    """w_j . x for every neuron, start and sample: (neurons, starts, samples)."""
+    starts, dim, neurons = weights.shape
+    return (weights.transpose(2, 0, 1).reshape(-1, dim) @ inputs.T).reshape(neurons, starts, -1)
+
+
 def gradients(
     weights: Float[Array, "starts dim neurons"], inputs: Array, labels: Array, kind: Kind = "sigmoid"
 ) -> tuple[Array, Array]:
-    """The risk and its gradient at several weights at once, in one pass over the samples, block by block."""
+    """The risk and its gradient (C.71) at several weights at once, in one pass over the samples, block by block."""
     starts, dim, neurons = weights.shape
-    flat = weights.transpose(1, 0, 2).reshape(dim, starts * neurons)
 
     def add(total: tuple[Array, Array], block: _Blocks) -> tuple[tuple[Array, Array], None]:
-        here = local((block.inputs @ flat).reshape(-1, starts, neurons), block.labels[:, None], kind)
-        slope = (block.share[:, None, None] * here.slope).reshape(-1, starts * neurons)
-        return (total[0] + block.share @ here.loss, total[1] + block.inputs.T @ slope), None
+        here = local(_logits(weights, block.inputs), block.labels, kind)  # its curvature is not compiled
+        slope = (block.share * here.slope).reshape(neurons * starts, -1)
+        return (total[0] + here.loss @ block.share, total[1] + slope @ block.inputs), None
 
-    zero = jnp.zeros(starts, inputs.dtype), jnp.zeros((dim, starts * neurons), inputs.dtype)
+    zero = jnp.zeros(starts, inputs.dtype), jnp.zeros((neurons * starts, dim), inputs.dtype)
     (loss, gradient), _ = jax.lax.scan(add, zero, _blocks(inputs, labels))
-    return loss, gradient.reshape(dim, starts, neurons).transpose(1, 0, 2)
+    return loss, gradient.reshape(neurons, starts, dim).transpose(1, 2, 0)
+
+
+def value_and_gradient(
+    weights: Float[Array, "dim neurons"], inputs: Array, labels: Array, kind: Kind = "sigmoid"
+) -> tuple[Array, Array]:
+    """f_n and its gradient at one place."""
+    loss, gradient = gradients(weights[None], inputs, labels, kind)
+    return loss[0], gradient[0]
 
 
 class Curvature(NamedTuple):
@@ -171,32 +178,30 @@ def curvature(
     starts, dim, neurons = weights.shape
     rows, columns = np.triu_indices(dim)
     first, second = np.triu_indices(neurons)
-    flat = weights.transpose(1, 0, 2).reshape(dim, starts * neurons)
 
     def add(total: Curvature, block: _Blocks) -> tuple[Curvature, None]:
         x, y, share = block
-        here = local((x @ flat).reshape(-1, starts, neurons), y[:, None], kind)
-        loss = share @ here.loss
-        slope = (share[:, None, None] * here.slope).reshape(-1, starts * neurons)
-        pairs = (share[:, None, None] * here.curve[:, :, first, second]).reshape(-1, starts * len(first))
+        here = local(_logits(weights, x), y, kind)
+        slope = (share * here.slope).reshape(neurons * starts, -1)
+        pairs = (share * here.curve[first, second]).reshape(len(first) * starts, -1)
         outer = x[:, rows] * x[:, columns]
         return Curvature(
-            total.loss + loss, total.gradient + x.T @ slope, total.hessian + pairs.T @ outer
+            total.loss + here.loss @ share, total.gradient + slope @ x, total.hessian + pairs @ outer
         ), None
 
     zero = Curvature(
         jnp.zeros(starts, inputs.dtype),
-        jnp.zeros((dim, starts * neurons), inputs.dtype),
-        jnp.zeros((starts * len(first), len(rows)), inputs.dtype),
+        jnp.zeros((neurons * starts, dim), inputs.dtype),
+        jnp.zeros((len(first) * starts, len(rows)), inputs.dtype),
     )
     total, _ = jax.lax.scan(add, zero, _blocks(inputs, labels))
-    parts = total.hessian.reshape(starts, len(first), len(rows))
+    parts = total.hessian.reshape(len(first), starts, len(rows)).transpose(1, 0, 2)
     square = jnp.zeros((starts, len(first), dim, dim), inputs.dtype)
     square = square.at[:, :, rows, columns].set(parts).at[:, :, columns, rows].set(parts)
     hessian = jnp.zeros((starts, neurons, neurons, dim, dim), inputs.dtype)
     hessian = hessian.at[:, first, second].set(square).at[:, second, first].set(square)
     hessian = hessian.transpose(0, 1, 3, 2, 4).reshape(starts, neurons * dim, neurons * dim)
-    gradient = total.gradient.reshape(dim, starts, neurons).transpose(1, 0, 2)
+    gradient = total.gradient.reshape(neurons, starts, dim).transpose(1, 2, 0)
     return Curvature(total.loss, gradient, hessian)
 
 

@@ -9,9 +9,11 @@ from matplotlib.figure import Figure
 from lemmata.draw.curves import law, line, lines, reference, slope
 from lemmata.draw.palette import BLACK, BLUE, CYCLE, GREEN, ORANGE, RED
 from lemmata.draw.phase import success_map
-from lemmata.draw.style import canvas, panel, picture
+from lemmata.draw.style import canvas, panel, picture, shared_key
 from lemmata.results import settings, trial_at
 from lemmata.studies.group_imbalance import measures
+from lemmata.studies.group_imbalance.claims import COLUMNS
+from lemmata.studies.group_imbalance.claims import ROWS as TABLE
 from lemmata.studies.group_imbalance.theory import ROWS, population, world_of
 
 Drawn = tuple[Figure, str]
@@ -136,31 +138,71 @@ def errors(results: xr.Dataset) -> Drawn:
 
 
 def _risks(results: xr.Dataset, over: str, xlabel: str, log: str = "") -> Figure:
-    """Majority, minority and average side by side, for the three risks that may be meant."""
+    """Majority, minority and average side by side, for the three risks that may be meant; under them error and rate. What the
+    Fisher information predicts is drawn on top, dashed."""
     results = _kept(results)
-    figure, panels = canvas(3, width=3.9)
+    figure, grid = canvas(3, 2, width=3.9, height=3.2)
     titles = {
         "raw": "cross-entropy at $\\hat W_n$",
         "excess": "excess risk at $\\hat W_n$",
         "budget": "excess after 100 steps",
     }
-    for axes, (kind, title) in zip(panels, titles.items(), strict=True):
-        line(axes, measures.risk(results, kind, "majority"), over, GREEN, "majority", "s-")
-        line(axes, measures.risk(results, kind, "group"), over, RED, "minority", "o-")
-        line(axes, measures.risk(results, kind, "average"), over, BLUE, "average", "^-")
+    who = {"majority": (GREEN, "s-"), "group": (RED, "o-"), "average": (BLUE, "^-")}
+    for axes, (kind, title) in zip(grid[0], titles.items(), strict=True):
+        for whose, (colour, style) in who.items():
+            name = "minority" if whose == "group" else whose
+            line(axes, measures.risk(results, kind, whose), over, colour, name, style)
         even = measures.risk(results, kind, "even")
         line(axes, even, over, CYCLE[4], "groups in equal parts", "-", spread="none")
         if kind == "excess":
-            sharp = results.group_sharp.isel(group=1)
-            line(axes, sharp, over, BLACK, r"tr$(I_2I^{-1})/2n$", "--", spread="none")
+            for group, colour in enumerate((GREEN, RED)):
+                line(axes, results.group_sharp.isel(group=group), over, colour, None, "--", spread="none")
             shape = settings(results)
             flat = shape["population.dim"] * shape["population.neurons"] / (2 * shape["population.samples"])
             reference(axes, y=flat, label="dK/(2n)")
-        panel(axes, xlabel, title=title, log=log + ("" if kind == "raw" else "y"), ticks=results[over].values)
+        panel(
+            axes,
+            xlabel,
+            title=title,
+            log=log + ("" if kind == "raw" else "y"),
+            ticks=results[over].values,
+            keyed=False,
+        )
+    error, speed, rest = grid[1]
+    line(error, results.error, over, BLUE, None, "o-")
+    line(
+        error,
+        results.error_sharp,
+        over,
+        BLACK,
+        "Fisher information",
+        "--",
+        spread="none",
+    )
+    panel(
+        error,
+        xlabel,
+        title=r"error $\|\hat W_n-W^*P\|_F$",
+        log=log + "y",
+        ticks=results[over].values,
+        keyed=False,
+    )
+    line(speed, 1 - results.contraction_exact, over, BLUE, None, "o-")
+    line(speed, results.rate_sharp, over, BLACK, None, "--", spread="none")
+    panel(
+        speed,
+        xlabel,
+        title=r"rate $1-v$ at $\hat W_n$",
+        log=log + "y",
+        ticks=results[over].values,
+        keyed=False,
+    )
+    rest.axis("off")
+    shared_key(figure, grid)
     return figure
 
 
-TEXT = "Risk of the majority, the minority and the average, for each risk that the document may mean."
+TEXT = "Risks for each meaning that the document may have, error and rate; dashed: Fisher information."
 
 
 @picture
@@ -229,16 +271,44 @@ COLUMN_NAMES = {
 }
 
 
-def _columns(results: xr.Dataset, quantities: dict[str, str]) -> Figure:
-    figure, panels = canvas(results.sizes["column"], width=2.7, height=3.4)
-    for axes, column in zip(panels, results.column.values.tolist(), strict=True):
-        for colour, (quantity, name) in zip(CYCLE, quantities.items(), strict=False):
+ARROWS = {1.0: "\u2191", -1.0: "\u2193", 0.0: "\u2013"}
+
+
+def _said(row: str, column: str) -> float:
+    """The direction of a row along a column in Table 4.1 (for small means in (C.110)): 1, -1, or 0 if it says nothing."""
+    if column == "mean-small":
+        return 1.0 if row == "samples" else 0.0
+    if row not in TABLE:
+        return 0.0
+    entry = dict(zip(COLUMNS, TABLE[row][1], strict=True))[column]
+    return {"rises": 1.0, "falls": -1.0}[entry] if isinstance(entry, str) else float(np.sign(entry))
+
+
+def _columns(results: xr.Dataset, quantities: dict[str, str], own: str) -> Figure:
+    """Quantities along the columns of Table 4.1; above each panel the table's direction of each, and the one found (of the
+    median, if it moves by more than a thousandth)."""
+    count = results.sizes["column"]
+    figure, grid = canvas((count + 1) // 2, 2, width=3.6, height=3.3)
+    panels = np.ravel(grid)
+    for axes, column in zip(panels, results.column.values.tolist(), strict=False):
+        for at, (quantity, name) in enumerate(quantities.items()):
             values = measures.along(results, quantity, column)
             first = values.isel(place=0).drop_vars(["place", "parameter"], errors="ignore")
-            line(axes, values / first, "parameter", colour, name, "o-", spread="quartiles")
-        log = "y" if column.startswith("fraction") else "xy"
-        panel(axes, COLUMN_NAMES[column], log=log, keyed=axes is panels[0])
-    panels[0].set_ylabel("relative to the first value")
+            seen = line(axes, values / first, "parameter", CYCLE[at], name, "o-", spread="quartiles")
+            moved = np.log(seen.middle[-1])
+            said = _said(quantity.partition("_")[2], column)
+            for height, way in ((1.10, said), (1.01, np.sign(moved) if abs(moved) > 1e-3 else 0.0)):
+                axes.text(
+                    0.55 + 0.09 * at, height, ARROWS[float(way)], color=CYCLE[at], transform=axes.transAxes
+                )
+        for height, word in ((1.10, "Table 4.1"), (1.01, own)):
+            axes.text(0.0, height, word, transform=axes.transAxes, fontsize="small")
+        panel(axes, COLUMN_NAMES[column], log="y" if column.startswith("fraction") else "xy", keyed=False)
+    for axes in panels[count:]:
+        axes.axis("off")
+    for axes in grid[:, 0]:
+        axes.set_ylabel("relative to the first value")
+    shared_key(figure, panels)
     return figure
 
 
@@ -246,11 +316,11 @@ def _columns(results: xr.Dataset, quantities: dict[str, str]) -> Figure:
 def table(results: xr.Dataset) -> Drawn:
     """Table 4.1 from the closed forms, column by column."""
     names = (r"$n_{sc}$", r"$1-v$", r"$E_w$", r"$E$", r"$E_l$")
-    figure = _columns(results, {f"closed_{row}": name for row, name in zip(ROWS, names, strict=True)})
-    return (
-        figure,
-        "The rows of Table 4.1 from the closed forms, along its columns (median, quartiles over W*).",
+    figure = _columns(
+        results, {f"closed_{row}": name for row, name in zip(ROWS, names, strict=True)}, "closed forms"
     )
+    text = "The rows of Table 4.1 from the closed forms, along its columns; arrows: which way the table and they go."
+    return figure, text
 
 
 @picture
@@ -262,7 +332,8 @@ def sharp_table(results: xr.Dataset) -> Drawn:
         "sharp_group": r"tr$(I_lI^{-1})/2$",
         "sharp_average": "average excess",
     }
-    return _columns(results, names), "The same by the Fisher information."
+    text = "The quantities themselves, by the Fisher information; arrows: which way the table and they go."
+    return _columns(results, names, "Fisher information"), text
 
 
 @picture
@@ -280,7 +351,8 @@ def lemmas(results: xr.Dataset) -> Drawn:
                 values = results[name].sel(pattern=pattern, std=std)
                 line(axes, values, "size", colour, rf"{pattern}, $\sigma$ = {std:g}", style, spread="none")
         reference(axes, y=1.0)
-        panel(axes, "mean, each coordinate", title=title, log="y", keyed=axes is panels[1])
+        panel(axes, "mean, each coordinate", title=title, log="y", keyed=False)
+    shared_key(figure, panels)
     return figure, "A ratio below 1 is a counter-example."
 
 
@@ -354,7 +426,8 @@ def activations(results: xr.Dataset) -> Drawn:
     for colour, kind in zip((BLUE, GREEN), results.activation.values.tolist(), strict=False):
         one = results.sel(activation=kind)
         line(left, one.error, "samples", colour, f"{kind}: error", "o-")
-        line(left, one.error_sharp, "samples", BLACK, None, "--", spread="none")
+        said = r"$\sqrt{\mathrm{tr}\,I^{-1}/n}$" if colour == BLUE else None
+        line(left, one.error_sharp, "samples", colour, said, "--", spread="none")
         line(
             left,
             measures.risk(results, "excess", "average").sel(activation=kind),
@@ -367,6 +440,8 @@ def activations(results: xr.Dataset) -> Drawn:
     law(left, n.values, size / (2 * n.values), r"$dK/(2n)$", RED, ":")
     panel(left, "samples n", log="xy", ticks=results.samples.values)
     last = results.isel(samples=-1)
-    lines(right, last.distance_curve.where(last.distance_curve > 0), "step", "activation", "{}")
+    lines(
+        right, last.distance_curve.where(last.distance_curve > 0), "step", "activation", "{}", (BLUE, GREEN)
+    )
     panel(right, "iteration t", r"$\|W_t-\hat W_n\|_F$", log="y")
     return figure, "Error of the weights, excess risk and descent with other activations."

@@ -89,10 +89,22 @@ def _slow_rate(size: Of) -> Callable:
 
 SINGLE: dict[str, Callable[[], xr.Dataset]] = {
     "linear-convergence": lambda: _results(
-        "fig4-4a", distance_curve=lambda t: (1.0 + np.asarray(t.log_steps)) ** -1.5
+        "fig4-4a",
+        distance_curve=lambda t: (1.0 + np.asarray(t.log_steps)) ** -1.5,
+        distance=lambda t: 1e-7,
+    ),
+    "contraction-bound": lambda: _results(
+        "fig4-4a", contraction=lambda t: 0.9, contraction_exact=lambda t: 0.8, distance=lambda t: 1e-10
     ),
     "contraction-exact": lambda: _results(
-        "fig4-4a", contraction=lambda t: 0.5, contraction_exact=lambda t: 0.8, distance=lambda t: 1e-10
+        "fig4-4a",
+        contraction=lambda t: 0.5,
+        contraction_exact=lambda t: 0.8,
+        distance=lambda t: 1e-10,
+        steps=lambda t: 1000,
+        step_size=lambda t: 1.0,
+        curvature_low=lambda t: 0.2,
+        curvature_next=lambda t: 0.4,
     ),
     "rate-fisher": lambda: _results("fig4-4a", contraction=lambda t: 0.5, rate_sharp=lambda t: 0.1),
     "error-samples": lambda: _results("fig4-5b", error=lambda t: t.population.samples**-0.2),
@@ -124,7 +136,9 @@ SINGLE: dict[str, Callable[[], xr.Dataset]] = {
     "lipschitz-sample-mended": lambda: _results("lipschitz", sample_change_mended=lambda t: 2.0),
     "lipschitz-population": lambda: _results("lipschitz", population_change=lambda t: 2.0),
     "activation-linear": lambda: _results(
-        "activations", distance_curve=lambda t: (1.0 + np.asarray(t.log_steps)) ** -1.5
+        "activations",
+        distance_curve=lambda t: (1.0 + np.asarray(t.log_steps)) ** -1.5,
+        distance=lambda t: 1e-7,
     ),
     "activation-error": lambda: _results("activations", error=lambda t: t.population.samples**-0.2),
     "activation-excess": lambda: _groups("activations", lambda t: 3 * _dk(t)),

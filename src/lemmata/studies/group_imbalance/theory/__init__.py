@@ -5,6 +5,7 @@
 from dataclasses import replace
 
 import numpy as np
+from scipy.optimize import brentq
 
 from lemmata.guard import double
 from lemmata.measure.compare import Condition
@@ -87,6 +88,10 @@ def predict(trial) -> tuple[list[Condition], list[Prediction]]:
         *_effects("10 % more minority samples on top", now, added, minority),
         *_effects("10 % more minority at the same n", now, moved, minority),
         Prediction("samples for an average excess risk of 0.001", average_samples(s, 1e-3)),
+        Prediction("samples for a minority excess risk of 0.001", n * float(now.groups[minority]) / 1e-3),
+        Prediction(
+            "extra minority samples that halve its excess risk", halving_samples(found, counts, minority)
+        ),
         Prediction("samples for a relative error of 10 % of the weights", weight_samples(s, found, 0.1)),
         Prediction("Theorem 2: n_sc (C.92), constants 1", bounds.sample_complexity(s)),
         Prediction("Theorem 2: contraction v = 1 - q/K^2 (4.9)", bounds.contraction_bound(s)),
@@ -119,6 +124,19 @@ def _effects(what: str, now, then, minority: int) -> list[Prediction]:
 def average_samples(s: Setting, excess: float) -> float:
     """n with dK / (2n) = excess."""
     return s.dim * s.neurons / (2 * excess)
+
+
+def halving_samples(found: population.Information, counts: np.ndarray, group: int) -> float:
+    """How many more samples of a group alone halve its excess risk tr(I_l (sum_j n_j I_j)^-1) / 2."""
+
+    def excess(more: float) -> float:
+        grown = np.where(np.arange(len(counts)) == group, counts + more, counts)
+        return float(population.outlook(found, counts, grown).groups[group])
+
+    low, high = 0.0, float(counts.sum())
+    while excess(high) > excess(0.0) / 2:
+        low, high = high, 2 * high
+    return float(brentq(lambda more: excess(more) - excess(0.0) / 2, low, high))  # type: ignore[arg-type]
 
 
 def weight_samples(s: Setting, found: population.Information, relative: float) -> float:

@@ -79,14 +79,14 @@ def group_risk(
     )
     readers = SPEED[kind] * basis.T @ np.concatenate([teacher, weights], 1)
     for place, weight in nodes(centre, inner, readers, fineness):
-        truth = neuron(place @ (basis.T @ teacher), kind).up.mean(-1)
-        here = local(place @ (basis.T @ weights), truth, kind)
+        truth = neuron((teacher.T @ basis) @ place.T, kind).up.mean(0)
+        here = local((weights.T @ basis) @ place.T, truth, kind)
         ahead = np.concatenate([np.ones((len(place), 1)), place - centre], 1)
         loss += weight @ here.loss
-        first += (weight[:, None] * here.slope).T @ ahead
-        pairs = (weight[:, None, None] * here.curve).reshape(len(place), -1)
+        first += (weight * here.slope) @ ahead
+        pairs = (weight * here.curve).reshape(-1, len(place))
         outer = (ahead[:, :, None] * ahead[:, None, :]).reshape(len(place), -1)
-        second += (pairs.T @ outer).reshape(second.shape)
+        second += (pairs @ outer).reshape(second.shape)
     blocks = np.einsum("ap,jlpq,bq->jalb", lift, second, lift)
     blocks += np.einsum("jl,ab->jalb", second[:, :, 0, 0], left)
     size = neurons * len(mean)

@@ -9,16 +9,18 @@ from jaxtyping import Array, Bool, Float
 
 from lemmata.descent import Descent, Draw, Learner, Learning
 from lemmata.errors import require
-from lemmata.studies.group_imbalance.data import Population, World, fresh_inputs
+from lemmata.studies.group_imbalance.data import Population, Samples, World, fresh_inputs
 from lemmata.studies.group_imbalance.network import (
     STEEPEST,
     Kind,
+    Newton,
     aligned,
     critical_point,
     curvature,
     entropy_of,
     excess_of,
     loss_of,
+    newton_step,
     predict_proba,
     value_and_gradient,
 )
@@ -105,7 +107,7 @@ class Descents(Learner):
         near = world.teacher + around(start_key, world.teacher.shape, self.radius)
         far = self.far_std * jax.random.normal(start_key, world.teacher.shape)
         start = near if self.start_at == "local" else far
-        found = critical_point(near[None], data.inputs, data.labels, 1e-12, self.population.activation)
+        found = self._critical(near, data)
         spectrum = jnp.linalg.eigvalsh(found.here.hessian[0])
         flat = jnp.linalg.norm(found.here.gradient[0]) <= 1e-9
         sight = Sight(
@@ -150,7 +152,8 @@ class Descents(Learner):
         _, scaled = value_and_gradient(state.params, *state.data, kind=kind)
         samples, rate = self.population.samples, sight.step * self.descent.learning_rate
         size, decay = sight.spectrum.shape[0], 1 - rate * sight.spectrum
-        ahead = jnp.linalg.norm(state.params - rate * scaled - sight.critical)
+        away = state.params - sight.critical  # exact: both are near, and only then is the step taken off
+        ahead = jnp.linalg.norm(away - rate * scaled)
         limit = aligned(sight.critical[None], teacher)[0]
         last = aligned(state.params[None], teacher)[0]
 
@@ -162,6 +165,7 @@ class Descents(Learner):
             "contraction": ahead / self._distance(state),
             "contraction_exact": 1 - rate * sight.spectrum[0],
             "curvature_low": sight.spectrum[0],
+            "curvature_next": sight.spectrum[min(1, size - 1)],
             "curvature_high": sight.spectrum[-1],
             "step_size": rate,
             "rate_sharp": sight.fisher[0] / sight.fisher[-1],
@@ -176,6 +180,14 @@ class Descents(Learner):
             "last_group_excess": self._excess(state.params, sight),
             "group_entropy": jnp.mean(jax.vmap(lambda x: entropy_of(teacher, x, kind))(sight.fresh), -1),
         }
+
+    def _critical(self, start: Array, data: Samples) -> Newton:
+        """W_n as exactly as the gradient can be computed: from a gradient of 1e-12 two more steps reach its rounding."""
+        given = data.inputs, data.labels
+        found = critical_point(start[None], *given, 1e-12, self.population.activation)
+        for _ in range(2):
+            found = newton_step(found, *given, 0.0, self.population.activation)
+        return found
 
     def _excess(self, weights: Array, sight: Sight) -> Float[Array, " groups"]:
         """The excess risk of every group at W."""
