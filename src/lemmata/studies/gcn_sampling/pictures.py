@@ -3,6 +3,7 @@ adjacency with its groups beside its effective and a sampled version."""
 
 import numpy as np
 import xarray as xr
+from matplotlib.colors import PowerNorm
 
 from lemmata.draw.curves import BAND, DOTS, MEAN, line, lines, one_run, reference, rows, slope
 from lemmata.draw.palette import BLACK, BLUE, GREEN, GREY, ORANGE, RED
@@ -150,18 +151,22 @@ def algorithm(results: xr.Dataset) -> Drawn:
 @picture
 def sampled(results: xr.Dataset) -> Drawn:
     """A, A* and a draw of A^s, groups marked; and the deviation of rows over 1 - S/N."""
-    figure, panels = canvas(4, width=3.2, height=3.0)
+    figure, grid = canvas(2, 2, width=4.6, height=4.4)
+    panels = grid.ravel()
     shown = one_run(results).isel(rate=int(np.argmin(np.abs(results["rate"].values - 0.7))))
-    border = int(trial_at(results).graph.sizes[0])  # pyright: ignore[reportAttributeAccessIssue]
-    top = float(np.quantile(shown["adjacency"].values[shown["adjacency"].values > 0], 0.95))
+    graph = trial_at(results).graph  # pyright: ignore[reportAttributeAccessIssue]
+    border, nodes = graph.sizes[0], graph.nodes
+    top = float(shown["adjacency"].max())
     names = ("A", "A* = A P*", f"a draw of A^s, S/N = {float(shown['rate']):g}")
     for axes, name, title in zip(panels, ("adjacency", "effective", "sampled"), names, strict=False):
-        axes.imshow(shown[name].values, cmap="Greys", vmin=0, vmax=top, interpolation="nearest")
+        axes.imshow(shown[name].values, cmap="Greys", norm=PowerNorm(0.5, 0, top), interpolation="nearest")
         axes.axhline(border - 0.5, color=RED, linewidth=0.8)
         axes.axvline(border - 0.5, color=RED, linewidth=0.8)
+        middles, degrees = (border / 2, (border + nodes) / 2), [f"degree {d}" for d in graph.degrees]
+        axes.set_xticks(middles, degrees)
+        axes.set_yticks(middles, degrees, rotation=90, va="center")
+        axes.tick_params(length=0)
         axes.set_title(title)
-        axes.set_xticks([])
-        axes.set_yticks([])
     noisy = with_noise(results)
     line(panels[3], noisy["mean_deviation"], "left_out", BLUE, "mean row", "o")
     order = np.argsort(noisy["left_out"].values)
@@ -170,7 +175,10 @@ def sampled(results: xr.Dataset) -> Drawn:
     found = line(panels[3], noisy["worst_deviation"], "left_out", RED, "worst row, |A^s − A*|", "s-")
     slope(panels[3], found, 1.0, at=-1, colour=GREY)
     panel(panels[3], "1 − S/N", "deviation of a row", "", "xy")
-    return figure, "Red lines part the groups of high and of low degree; darker is larger. Dots: seeds."
+    return (
+        figure,
+        "Red lines part the groups; darker is larger (root scale), one scale for all three. Dots: seeds.",
+    )
 
 
 @picture
@@ -204,10 +212,10 @@ def existence(results: xr.Dataset) -> Drawn:
     if limit > 1e-6:
         reference(panels[0], y=limit, label="at infinite width")
     line(panels[1], results["gaussian_distance"], "width", BLUE, "distance from a Gaussian", "o-")
-    panels[1].plot(m, [theory.gaussian_bound(int(one)) for one in m], "--", color=BLACK, label="m^(-1/6)")
+    panels[1].plot(m, [theory.gaussian_bound(int(one)) for one in m], "--", color=BLACK, label="m^(−1/6)")
     line(panels[2], results["disagreeing"], "width", BLUE, "indicators that differ", "o-")
     panels[2].plot(
-        m, [2 * theory.gaussian_bound(int(one)) for one in m], "--", color=BLACK, label="2 m^(-1/6)"
+        m, [2 * theory.gaussian_bound(int(one)) for one in m], "--", color=BLACK, label="2 m^(−1/6)"
     )
     panel(panels[0], "neurons m", "error / mean of |f*|", "", "xy")
     panel(panels[1], "neurons m", "W₂ distance × √m", "", "xy")
