@@ -65,7 +65,7 @@ def _run(options: argparse.Namespace) -> None:
                 spent[name] += seconds
                 inner["now"] += seconds
 
-    jax.monitoring.register_event_duration_secs_listener(heard)
+    jax.monitoring.register_event_duration_secs_listener(heard)  # pyright: ignore[reportArgumentType]
 
     def clocked(name: str, function: Any) -> Any:
         def timed(*given: Any) -> Any:

@@ -11,7 +11,7 @@ import time
 from typing import ClassVar
 
 from lemmata import Sweep, axis, run
-from lemmata.trial import Computed, Key, Record
+from lemmata.trial import Computed, Key
 
 
 class Nothing(Computed):
@@ -20,7 +20,7 @@ class Nothing(Computed):
     name: ClassVar[str] = "benchmarks/nothing"
     number: float = 0.0
 
-    def compute(self, key: Key) -> Record:
+    def compute(self, key: Key) -> dict[str, float]:
         return {"twice": 2 * self.number}
 
 

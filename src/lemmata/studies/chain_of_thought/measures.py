@@ -219,7 +219,7 @@ def late_size(results: xr.Dataset, line: int, eps: float = 0.05) -> xr.DataArray
     """The size of the gradient between two columns of different steps, over eps, at the worst logged step from `T_1` on."""
     first = over_cells(results, lambda t: theory.stage1_time(theory.setting(t, eps)))
     sizes = np.abs(results["pulls_curve"].isel(mass=line)) / eps
-    return sizes.where(results["step"] >= first).max("step")
+    return sizes.where(results["step"] >= first).max("step")  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def growth_share(results: xr.Dataset) -> xr.DataArray:
