@@ -118,20 +118,17 @@ def steps(name: str, step: Step, rounds: int) -> Found:
     }
     beside = []
     if len(CORES) > 1:
-        for what, prepare, given in (
-            ("product", product, (precision,)),
-            ("reading", reading, (precision,)),
-            (peers.LAB, peers.lab_alone, (name, {})),
+        for what, prepare, given, own in (
+            ("product", product, (precision,), 1),
+            ("reading", reading, (precision,), 1),
+            (peers.LAB, peers.lab_alone, (name, {}), lanes),
         ):
-            beside.append(SideBySide(prepare, *given, cores=CORES[:2]))
+            beside.append(SideBySide(prepare, given, CORES[:2], own))
             contestants[f"{what}, two processes"] = beside[-1].contestant
     times = in_turns(contestants, rounds)
     for one in beside:
         one.close()
     limit = limits(times, precision)
-    two = times.pop(f"{peers.LAB}, two processes", None)
-    if two is not None:  # each process does all lanes
-        times[peers.LAB_TWO] = Times(two.best / lanes, two.median / lanes)
     work = step.work(**step.sizes)
     bound, by = least(work, lanes, limit)
     return {
@@ -143,7 +140,7 @@ def steps(name: str, step: Step, rounds: int) -> Found:
         "limits": limit,
         "work": work._asdict(),
         "bound": {"seconds": bound, "by": by, "share": bound / times[peers.LAB].best},
-        "times": {n: t._asdict() for n, t in times.items() if n.split(",")[0] not in ("product", "reading")},
+        "times": {n: t._asdict() for n, t in times.items() if not n.startswith(("product", "reading"))},
     }
 
 
@@ -198,12 +195,11 @@ def figure(load: Workload, command: Command, rounds: int) -> Found:
             step_times.append(in_turns(eager, rounds))
             out = Path(folder) / turn
             found[turn] = _seconds_of(load.figure, command, out, Path(folder) / "cache")
-        results = stored_order(str(out)).results()
-    found["trainings"] = int(np.prod([results.sizes[d] for d in results.steps.dims]))
+        order = stored_order(str(out))
+        found["trainings"], taken = len(order.sweep.cells), order.results().steps.load()
     if command.charged:
         best = [min(t[f"{v} {n}"].best for t in step_times for n in (1, 2)) for v in values]
-        others = [dim for dim in results.steps.dims if dim != where]
-        taken = results.steps.sum(others)
+        taken = taken.sum([dim for dim in taken.dims if dim != where])
         each = np.interp(taken[where], values, best) if where else best[0]
         peer = np.asarray(each * taken.values)
         found |= {

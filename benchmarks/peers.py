@@ -30,7 +30,7 @@ JAX_RUN = "JAX by hand, a run"
 JAX_RUNS = "JAX by hand, runs in `vmap`"
 LAB = "lab"
 BARE = "lab's step in a bare loop"
-LAB_TWO = "lab, a run on each of two cores"
+LAB_TWO = "lab, two processes"
 
 
 def built(step: Step, sizes: Sizes, precision: str | None = None, steps: int = LONG) -> Descending:

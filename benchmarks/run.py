@@ -10,7 +10,6 @@ from benchmarks.timing import pin
 from benchmarks.workload import names, workload
 from lemmata.errors import BadInput, unknown
 from lemmata.guard import double
-from lemmata.lab.process import cache_compilations
 
 PARTS = ("steps", "chunk", "figure", "growth", "extra")
 
@@ -32,7 +31,6 @@ def bench(name: str | None, only: str | None, paper: bool, rounds: int) -> None:
             subprocess.run(given, check=True)
         return
     pin(1)
-    cache_compilations()
     load = workload(name)
     from benchmarks import measure, readme
 

@@ -53,9 +53,6 @@ def main() -> None:
 def _run(options: argparse.Namespace) -> dict[str, float]:
     """The figure, with a clock on every part: what JAX says of tracing and compiling is taken off the part it happened in."""
     began = time.perf_counter()
-    from lemmata.lab.process import cache_compilations
-
-    cache_compilations()  # JAX reads it when it is imported
     import jax
 
     from lemmata.desk import place_order

@@ -14,6 +14,8 @@ CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else
 TURN = 0.2
 """Seconds that a turn of a contestant takes, about."""
 MOST = 100_000
+PATIENCE = 600.0
+"""Seconds that another process may take, compilation included, before it counts as dead."""
 PRODUCT, READ = 1500, 1 << 25
 """Rows of the matrices whose product is the peak; numbers of the two vectors whose inner product is the bandwidth."""
 
@@ -90,9 +92,11 @@ def torch_on(threads: int, work: Callable[[int], object]) -> Callable[[int], obj
 
 
 class SideBySide:
-    """One process a core, all of which do `prepare(*given)(count)` at the same time."""
+    """One process a core, all of which do `prepare(*given)(count)` at the same time, each of them with some runs."""
 
-    def __init__(self, prepare: Callable[..., Callable[[int], object]], *given: object, cores: list[int]):
+    def __init__(
+        self, prepare: Callable[..., Callable[[int], object]], given: tuple, cores: list[int], runs: int = 1
+    ):
         spawn = multiprocessing.get_context("spawn")
         self.barrier = spawn.Barrier(len(cores) + 1)
         self.count = spawn.Value("q", 0)
@@ -104,12 +108,12 @@ class SideBySide:
             self.processes.append(spawn.Process(target=_serve, args=arguments, daemon=True))
             self.processes[-1].start()
         os.sched_setaffinity(0, own)
-        self.contestant = Contestant(self._together, len(cores))
+        self.contestant = Contestant(self._together, runs * len(cores))
 
     def _together(self, count: int) -> None:
         self.count.value = count
-        self.barrier.wait()
-        self.barrier.wait()
+        self.barrier.wait(PATIENCE)
+        self.barrier.wait(PATIENCE)
 
     def close(self) -> None:
         for process in self.processes:
