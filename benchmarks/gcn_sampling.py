@@ -18,7 +18,7 @@ from benchmarks.timing import Contestant, in_turns, torch_on
 from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Workload
 from lemmata.bench.graphs import adjacency, normalised
 from lemmata.studies.gcn_sampling.data import DegreeGroups
-from lemmata.studies.gcn_sampling.network.fields import Room, _dropped, in_field, matrix, rooms_for
+from lemmata.studies.gcn_sampling.network.fields import _dropped, in_field, matrix, rooms_for
 from lemmata.studies.gcn_sampling.trials import Training
 from lemmata.studies.gcn_sampling.trials.samplers import factors
 from lemmata.trial import put_all
@@ -37,22 +37,10 @@ def trial(steps: int, nodes: int, width: int, high_degree: int) -> Training:
 
 
 def plain(trial: Training, key: Any, state: Any, count: int) -> Plain:
-    """The field of each batch as matrices, all with the room of the largest; what is added has no weight."""
-    fields = [_field(trial, state, number) for number in range(count)]
-    room = Room(*(max(len(one[name]) for one in fields) for name in ("kept2", "kept1")))
-    widths = {"third": (0, room.middle), "second": room, "below": (room.lower, 0)}
-    widths |= {"kept1": (room.lower, 0), "kept2": (room.middle, 0)}
-
-    def padded(name: str, part: np.ndarray) -> np.ndarray:
-        if name not in widths:
-            return part
-        return np.pad(
-            part, [(0, max(0, want - has)) for want, has in zip(widths[name], part.shape, strict=True)]
-        )
-
-    weights, frozen = state.weights, state.weights
-    rest = {"readout": frozen.readout, "bias1": frozen.bias1, "bias2": frozen.bias2}
-    batches = [{**{name: padded(name, part) for name, part in one.items()}, **rest} for one in fields]
+    """The field of each batch as matrices; those of a small field may be filled up with zeros to be like others."""
+    weights = state.weights
+    frozen = {"readout": weights.readout, "bias1": weights.bias1, "bias2": weights.bias2}
+    batches = [{**_field(trial, state, number), **frozen} for number in range(count)]
     rate = float(trial.descent.learning_rate)
     return Plain({"w1": weights.w1, "w2": weights.w2}, batches, {"w1": rate, "w2": rate})
 

@@ -113,14 +113,24 @@ def plain_runs(step: Step, trial: Descending, lanes: Lanes, batches: int = BATCH
 def stacked(runs: list[Plain]) -> tuple[Arrays, Arrays, Arrays]:
     """Weights, batches (run, step, ...) and rates of several runs."""
     weights = {name: np.stack([run.weights[name] for run in runs]) for name in runs[0].weights}
+    held, flat = len(runs[0].batches), [batch for run in runs for batch in run.batches]
     batches = {
-        name: np.stack([np.stack([batch[name] for batch in run.batches]) for run in runs])
-        for name in runs[0].batches[0]
+        name: (whole := filled([batch[name] for batch in flat])).reshape(len(runs), held, *whole.shape[1:])
+        for name in flat[0]
     }
     rates = {
         name: np.asarray([run.rates[name] for run in runs], weights[name].dtype) for name in runs[0].rates
     }
     return weights, batches, rates
+
+
+def filled(parts: list[np.ndarray]) -> np.ndarray:
+    """All in one array; those that are smaller are filled up with zeros, which must mean nothing there."""
+    shape = np.max([part.shape for part in parts], axis=0).astype(int) if parts[0].ndim else ()
+    whole = np.zeros((len(parts), *shape), parts[0].dtype)
+    for n, part in enumerate(parts):
+        whole[(n, *map(slice, part.shape))] = part
+    return whole
 
 
 def jax_peers(step: Step, runs: list[Plain]) -> Iterator[tuple[str, Contestant]]:
@@ -216,7 +226,7 @@ def agreement(
     read = jax.jit(jax.vmap(step.loss))
     theirs = [np.asarray(read(lanes.trial, lanes.state)) for lanes in (begun, advanced(begun, steps))]
     given = plain_runs(step, trial, begun, steps + 1)
-    last = {name: np.stack([run.batches[-1][name] for run in given]) for name in given[0].batches[-1]}
+    last = {name: filled([run.batches[-1][name] for run in given]) for name in given[0].batches[-1]}
     losses = jax.jit(jax.vmap(step.jax_loss))
     moved = np.abs(theirs[1] - theirs[0]).min()
     found = {}
