@@ -61,7 +61,8 @@ def advanced(lanes: Lanes, count: int) -> Lanes:
 
 def lab(trial: Descending) -> Contestant:
     """The compiled loop, past the steps at which a run is looked at."""
-    begun = advanced(started(trial, width(trial)), 2)
+    runs = width(trial)
+    begun = advanced(started(trial, runs), 2)
 
     def work(count: int) -> None:
         ended = advanced(begun, count)
@@ -69,7 +70,7 @@ def lab(trial: Descending) -> Contestant:
             "a run has stopped: what was timed is not so many steps"
         )
 
-    return Contestant(work, width(trial))
+    return Contestant(work, runs)
 
 
 def lab_alone(name: str, sizes: Sizes) -> Callable[[int], object]:
