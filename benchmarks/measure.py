@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from datetime import date
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from benchmarks.timing import (
     product,
     reading,
     torch_on,
+    unpinned,
 )
 from benchmarks.workload import Command, Measure, Step, Work, Workload
 from lemmata.desk import stored_order
@@ -69,7 +71,25 @@ def largest_cache() -> int:
     return max(found, default=32 << 20)
 
 
-def part(measured: Callable[[], Found]) -> Found:
+def parts(name: str, load: Workload, paper: bool, rounds: int) -> dict[str, Callable[[], Found]]:
+    """The parts that a workload has."""
+    found: dict[str, Callable[[], Found]] = {}
+    command = load.paper if paper else load.short
+    if load.step is not None:
+        found["steps"], found["chunk"] = (
+            partial(steps, name, load.step, rounds),
+            partial(chunk, load.step, rounds),
+        )
+    if command is not None:
+        found["figure"] = partial(figure, load, command, rounds)
+    if load.step is not None:
+        found["growth"] = partial(growth, load.step, rounds)
+    if load.extra is not None:
+        found["extra"] = partial(extra, load.extra, paper)
+    return found
+
+
+def dated(measured: Callable[[], Found]) -> Found:
     """What a part found, with the day and how busy the machine was (other programs included)."""
     before = os.getloadavg()[0]
     return {**measured(), "day": date.today().isoformat(), "load": [before, os.getloadavg()[0]]}
@@ -208,21 +228,18 @@ def figure(load: Workload, command: Command, rounds: int) -> Found:
             "eager": dict(zip(values, best, strict=True)),
         }
         found |= {f"{turn} ratio": found["peer"] / found[turn] for turn in ("cold", "warm")}
-    found["shares"] = shares(load.figure, command.flags)
+    with unpinned():
+        found["shares"] = shares(load.figure, command.flags)
     return found
 
 
 def _seconds_of(figure: str, command: Command, out: Path, cache: Path) -> float:
     given = [sys.executable, "-m", "lemmata", "run", figure, *command.flags, "--out", str(out)]
-    own = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, CORES)
-    began = time.perf_counter()
-    subprocess.run(
-        given, check=True, env={**ENVIRONMENT, "LEMMATA_CACHE": str(cache)}, stdout=subprocess.DEVNULL
-    )
-    took = time.perf_counter() - began
-    os.sched_setaffinity(0, own)
-    return took
+    where = {**ENVIRONMENT, "LEMMATA_CACHE": str(cache)}
+    with unpinned():
+        began = time.perf_counter()
+        subprocess.run(given, check=True, env=where, stdout=subprocess.DEVNULL)
+        return time.perf_counter() - began
 
 
 # Growth ----------------------------------------------------------------------------------------------------------------

@@ -38,19 +38,11 @@ def bench(name: str | None, only: str | None, paper: bool, rounds: int) -> None:
     path.parent.mkdir(exist_ok=True)
     result: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     result["machine"] = measure.machine()
-    step, command = load.step, load.paper if paper else load.short
     with double():
-        measures = {
-            "steps": step and (lambda: measure.steps(name, step, rounds)),
-            "chunk": step and (lambda: measure.chunk(step, rounds)),
-            "figure": command and (lambda: measure.figure(load, command, rounds)),
-            "growth": step and (lambda: measure.growth(step, rounds)),
-            "extra": load.extra and (lambda: measure.extra(load.extra, paper)),
-        }
-        for part, measured in measures.items():
-            if measured and only in (None, part):
+        for part, measured in measure.parts(name, load, paper, rounds).items():
+            if only in (None, part):
                 print(f"{name}: {part}", file=sys.stderr, flush=True)
-                result["paper" if paper and part == "figure" else part] = measure.part(measured)
+                result["paper" if paper and part == "figure" else part] = measure.dated(measured)
                 path.write_text(json.dumps(result, indent=1) + "\n")
     if "growth" in result:
         from benchmarks.picture import draw

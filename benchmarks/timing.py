@@ -1,10 +1,11 @@
 """How the contestants of a benchmark are timed: in turns, each for about as long as the others, pinned to cores; and what the
 machine can do at most."""
 
+import contextlib
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.synchronize import Barrier
 from typing import NamedTuple
 
@@ -38,6 +39,15 @@ def pin(count: int) -> None:
     """Keep this thread, and those that it starts, on the first cores; call it before JAX starts its own."""
     if CORES:
         os.sched_setaffinity(0, CORES[:count])
+
+
+@contextlib.contextmanager
+def unpinned() -> Iterator[None]:
+    """All cores, for programs that share them out themselves."""
+    own = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, CORES)
+    yield
+    os.sched_setaffinity(0, own)
 
 
 def in_turns(contestants: Mapping[str, Contestant], rounds: int) -> dict[str, Times]:
