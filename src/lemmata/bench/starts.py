@@ -93,7 +93,9 @@ def initial_errors(
 
 def _polar(columns: Array) -> Array:
     left, _, right = jnp.linalg.svd(columns, full_matrices=False)
-    return left @ right
+    return (left[:, :, None] * right).sum(
+        1
+    )  # as `left @ right` LLVM takes 20 GB to compile 20 by 15 on one thread
 
 
 def _complete(shared: Array, columns: Array) -> Array:
