@@ -91,7 +91,7 @@ def test_votes_are_fair_signs_of_the_given_size():
     assert abs((votes > 0).mean() - 0.5) < 0.04  # five standard errors
 
 
-def test_initial_errors_compile_in_little_memory_for_a_worker():
+def test_polar_factors_compile_in_little_memory_for_a_worker():
     """Workers compile for one thread; the product of two factors of 20 by 15 then took LLVM more than 20 GB."""
     code = """
         import resource
@@ -99,11 +99,8 @@ def test_initial_errors_compile_in_little_memory_for_a_worker():
         one_thread()
         resource.setrlimit(resource.RLIMIT_AS, (6 << 30,) * 2)
         import jax
-        from lemmata.bench.starts import initial_errors
-        from lemmata.bench.votes import Weights
-        square = jax.numpy.eye(20)[None]
-        models = jax.tree.map(lambda x: x[None], Weights(square, square, square, square))
-        jax.jit(lambda w: jax.lax.map(lambda one: initial_errors(one, jax.numpy.eye(20)[:15]), w))(models)
+        from lemmata.bench.starts import polar
+        jax.jit(lambda x: jax.lax.map(polar, x))(jax.numpy.ones((2, 20, 15), "float32"))
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-500:]
