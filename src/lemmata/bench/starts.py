@@ -92,7 +92,7 @@ def initial_errors(
 
 
 def polar(columns: Array) -> Array:
-    """The closest orthonormal system. A sum, not `left @ right`: for 20 by 15 on one thread LLVM needs 20 GB to compile that."""
+    """The closest orthonormal system. A sum: `left @ right` of 20 by 15 on one thread takes LLVM 20 GB to compile."""
     left, _, right = jnp.linalg.svd(columns, full_matrices=False)
     return (left[:, :, None] * right).sum(1)
 
