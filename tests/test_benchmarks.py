@@ -13,6 +13,8 @@ from lemmata.cli import main
 from lemmata.study import studies
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+LONG = ("chain-of-thought", "gcn-sampling", "in-context-learning")
+"""Studies whose programs take ten seconds to compile, however small they are."""
 
 
 @pytest.mark.parametrize("path", sorted(BENCHMARKS.glob("[!_]*.py")), ids=lambda path: path.stem)
@@ -30,7 +32,9 @@ def test_every_study_is_a_workload_with_a_figure_of_its_own():
 @pytest.mark.skipif(
     find_spec("torch") is None, reason="PyTorch is not installed (pip install 'lemmata[bench]')"
 )
-@pytest.mark.parametrize("name", studies())
+@pytest.mark.parametrize(
+    "name", [pytest.param(id, marks=[pytest.mark.slow] * (id in LONG)) for id in studies()]
+)
 def test_all_contestants_compute_what_the_lab_does(name):
     step = workload(name).step
     assert step is not None
