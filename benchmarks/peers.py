@@ -203,11 +203,11 @@ def torch_func(step: Step, runs: list[Plain]) -> Callable[[int], Arrays]:
     return work
 
 
-def torch_peers(step: Step, runs: list[Plain]) -> Iterator[tuple[str, Contestant]]:
+def torch_peers(step: Step, runs: list[Plain], compiled: bool = True) -> Iterator[tuple[str, Contestant]]:
     yield EAGER, Contestant(torch_on(1, torch_eager(step, runs[0])))
     yield EAGER_TWO, Contestant(torch_on(2, torch_eager(step, runs[0])))
     yield FUNC, Contestant(torch_on(1, torch_func(step, runs)), len(runs))
-    if any(map(shutil.which, ("c++", "g++", "clang++"))):
+    if compiled and any(map(shutil.which, ("c++", "g++", "clang++"))):
         yield COMPILED, Contestant(torch_on(1, torch_eager(step, runs[0], compiled=True)))
 
 
@@ -231,9 +231,7 @@ def agreement(
     losses = jax.jit(jax.vmap(step.jax_loss))
     moved = np.abs(theirs[1] - theirs[0]).min()
     found = {}
-    for name, contestant in (*jax_peers(step, given), *torch_peers(step, given)):
-        if name == COMPILED and not compiled:
-            continue
+    for name, contestant in (*jax_peers(step, given), *torch_peers(step, given, compiled)):
         ended = contestant.work(steps)
         ours = np.asarray(losses(ended, {part: last[part][: contestant.runs] for part in last}))
         off = np.abs(ours - theirs[1][: contestant.runs])

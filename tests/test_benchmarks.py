@@ -12,6 +12,9 @@ from benchmarks.workload import Work, names, workload
 from lemmata.cli import main
 from lemmata.study import studies
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*torch:DeprecationWarning"
+)  # of PyTorch's parts by each other
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 LONG = ("chain-of-thought", "gcn-sampling", "in-context-learning")
 """Studies whose programs take ten seconds to compile, however small they are."""
