@@ -20,9 +20,8 @@ NAMES = ("query", "key", "value")
 
 
 def trial(steps: int, samples: int, tokens: int, dim: int, neurons: int, heads: int) -> ViTTraining:
-    shares = {"relevant_fraction": 0.5, "confusion_fraction": 0.1}
     return ViTTraining(
-        data=TokenData(samples=samples, tokens=tokens, dim=dim, **shares),
+        data=TokenData(0.5, 0.1, samples=samples, tokens=tokens, dim=dim),
         network=Network(neurons=neurons, heads=heads),
         descent=Descent(learning_rate=0.1, loss="hinge", stop="cap", steps=steps, logs=2),
     )
