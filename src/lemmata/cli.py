@@ -258,11 +258,8 @@ def work(options: argparse.Namespace) -> None:
     Store(options.dir).manifest  # noqa: B018  (says what is wrong where there is no store)
     one_thread()
     cache_compilations()
-
-    def cells() -> dict[str, Any]:
-        return {cell.id: cell for cell in stored_order(options.dir).sweep.cells}
-
-    print(f"{serve(Path(options.dir), cells, run_chunk)} cells done")
+    done = serve(Path(options.dir), lambda: stored_order(options.dir).sweep.cells, run_chunk)
+    print(f"{done} cells done")
 
 
 def export(options: argparse.Namespace) -> None:
