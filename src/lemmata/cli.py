@@ -389,10 +389,6 @@ def _contents(name: str) -> str:
 def _workers(options: argparse.Namespace) -> int:
     if options.workers is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if options.workers < 0:
-        raise BadInput(
-            f"--workers takes a number of processes, or 0 for none but this one, not {options.workers}."
-        )
     return options.workers
 
 
