@@ -290,7 +290,7 @@ def _fit(value: Any, hint: Any) -> Any:
         return float(value)
     if origin is tuple:
         items = json.loads(value) if isinstance(value, str) else value
-        if not isinstance(items, list | tuple):
+        if isinstance(items, str | Mapping):
             raise ValueError
         inner = typing.get_args(hint)[0]
         return tuple(_fit(item, inner) for item in items)
