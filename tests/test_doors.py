@@ -139,6 +139,7 @@ def test_one_axis_under_two_names_is_refused():
         (["--set", "samples=2", "--set", "samples=3"], "'samples' is set twice"),
         (["--budget", "-5"], "add --adaptive"),
         (["--adaptive", "--budget", "-5"], "a number of trainings, not -5"),
+        (["--adaptive", "--width", "inf"], "positive and finite, not inf"),
         (["--limit", "nan"], "some seconds, not nan"),
         (["--workers", "-1"], "between 0 and 100000, not -1"),
         (["--workers", "9" * 400], "between 0 and 100000, not 999"),
@@ -295,3 +296,26 @@ def test_a_finished_store_that_was_moved_is_read_without_a_write(tmp_path, monke
             sweep, Store(tmp_path), {**order, "command": "lemmata run x --out there"}, Pool(), told
         )
     assert rows.values["square"].tolist() == [4.0, 9.0]
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("lemmata run a/b; rm -rf /", "to repeat or resume: lemmata run 'a/b;' rm -rf /"),
+        ("rm -rf /", None),
+        ("lemmata run '", None),
+        (["lemmata", "run"], None),
+    ],
+)
+def test_what_a_manifest_says_does_nothing_in_a_terminal_or_a_shell(tmp_path, capsys, command, shown):
+    store = Store(tmp_path)
+    with store.locked():
+        store.create(
+            {"cells": 1, "sources": {}, "alone": True, "command": command, "started": "\x1b[2Jnow\nand then"}
+        )
+    assert main(["status", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "a sweep of its own, started  [2Jnow and then"
+    assert lines[2:] == ([shown] if shown else [])
+    assert main(["run", "\x1b[2J"]) == 2
+    assert "\x1b" not in capsys.readouterr().err

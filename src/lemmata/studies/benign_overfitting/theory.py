@@ -178,6 +178,8 @@ def _step_size(trial: Any, allowed: float) -> Condition:
 
 def key_dim_needed(s: Setting) -> float:
     """Condition (1), order: d_h >= max(SNR^4, SNR^-4) N^2 / eps^2."""
+    if s.target_loss == 0:
+        return inf
     return max(s.snr**4, s.snr**-4) * s.samples**2 / s.target_loss**2
 
 
