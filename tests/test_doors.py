@@ -1,5 +1,6 @@
 """What comes in from outside: other people's studies, sizes beyond all memory, changed code, engines that are brought."""
 
+import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -125,6 +126,31 @@ def test_no_field_of_a_study_takes_what_is_no_number(id):
             ):
                 with pytest.raises(BadInput):
                     put(template, path, nonsense)
+
+
+@pytest.mark.parametrize(
+    "error", [OverflowError("too large"), MemoryError("too much"), np.linalg.LinAlgError("no")]
+)
+def test_formulas_that_leave_the_numbers_of_a_computer_are_one_sentence(capsys, monkeypatch, error):
+    def predict(trial):
+        raise error
+
+    monkeypatch.setattr(study("benign-overfitting").room("theory"), "predict", predict)
+    assert main(["predict", "benign-overfitting"]) == 2
+    assert (
+        "the formulas of 'benign-overfitting' leave the numbers of a computer here" in capsys.readouterr().err
+    )
+
+
+def test_a_loss_of_nothing_is_never_reached(capsys):
+    assert main(["predict", "benign-overfitting", "--set", "descent.target_loss=0", "--json"]) == 0
+    predicted = json.loads(capsys.readouterr().out)["predictions"]
+    assert {p["name"]: p["value"] for p in predicted}["steps to the target loss (mean field)"] is None
+
+
+def test_a_graph_whose_distances_do_not_fit_into_memory_is_refused_by_predict(capsys):
+    assert main(["predict", "graph-transformer", "--set", "data.nodes=1e9"]) == 2
+    assert "the distances of 1000000000 nodes would take about" in capsys.readouterr().err
 
 
 def test_one_axis_under_two_names_is_refused():
