@@ -1,6 +1,5 @@
 """What comes in from outside: other people's studies, sizes beyond all memory, changed code, engines that are brought."""
 
-import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -142,10 +141,9 @@ def test_formulas_that_leave_the_numbers_of_a_computer_are_one_sentence(capsys, 
     )
 
 
-def test_a_loss_of_nothing_is_never_reached(capsys):
-    assert main(["predict", "benign-overfitting", "--set", "descent.target_loss=0", "--json"]) == 0
-    predicted = json.loads(capsys.readouterr().out)["predictions"]
-    assert {p["name"]: p["value"] for p in predicted}["steps to the target loss (mean field)"] is None
+def test_what_the_theorems_are_not_about_is_refused_by_predict(capsys):
+    assert main(["predict", "benign-overfitting", "--set", "descent.target_loss=0"]) == 2
+    assert "the theorems are about a target loss eps > 0" in capsys.readouterr().err
 
 
 def test_a_graph_whose_distances_do_not_fit_into_memory_is_refused_by_predict(capsys):
