@@ -28,11 +28,11 @@ from benchmarks.timing import (
     bytes_a_second,
     fastest,
     in_turns,
+    on_cores,
     operations_a_second,
     product,
     reading,
     torch_on,
-    unpinned,
 )
 from benchmarks.workload import Command, Measure, Step, Work, Workload
 from lemmata.desk import stored_order
@@ -228,7 +228,7 @@ def figure(load: Workload, command: Command, rounds: int) -> Found:
             "eager": dict(zip(values, best, strict=True)),
         }
         found |= {f"{turn} ratio": found["peer"] / found[turn] for turn in ("cold", "warm")}
-    with unpinned():
+    with on_cores(CORES):
         found["shares"] = shares(load.figure, command.flags)
     return found
 
@@ -236,7 +236,7 @@ def figure(load: Workload, command: Command, rounds: int) -> Found:
 def _seconds_of(figure: str, command: Command, out: Path, cache: Path) -> float:
     given = [sys.executable, "-m", "lemmata", "run", figure, *command.flags, "--out", str(out)]
     where = {**ENVIRONMENT, "LEMMATA_CACHE": str(cache)}
-    with unpinned():
+    with on_cores(CORES):
         began = time.perf_counter()
         subprocess.run(given, check=True, env=where, stdout=subprocess.DEVNULL)
         return time.perf_counter() - began

@@ -8,7 +8,7 @@ import tempfile
 import time
 from typing import ClassVar
 
-from benchmarks.timing import unpinned
+from benchmarks.timing import CORES, on_cores
 from benchmarks.workload import Measure, Workload
 from lemmata import Sweep, axis, run
 from lemmata.trial import Computed, Key
@@ -41,7 +41,7 @@ def _swarm(cells: int) -> tuple[float, float, float]:
     """Memory (GB), seconds of a run, seconds to open it again."""
     values = tuple(float(n) for n in range(cells // 10))
     sweep = Sweep(Nothing(), (axis("number", values),), tuple(range(10)))
-    with unpinned(), tempfile.TemporaryDirectory() as folder:
+    with on_cores(CORES), tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
         run(sweep, out=folder, workers=2)
         took = time.perf_counter() - began

@@ -5,7 +5,7 @@ import contextlib
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.synchronize import Barrier
 from typing import NamedTuple
 
@@ -42,12 +42,17 @@ def pin(count: int) -> None:
 
 
 @contextlib.contextmanager
-def unpinned() -> Iterator[None]:
-    """All cores, for programs that share them out themselves."""
+def on_cores(cores: Sequence[int]) -> Iterator[None]:
+    """These cores for a while: for this thread, and for programs that it starts."""
+    if not cores:
+        yield
+        return
     own = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, CORES)
-    yield
-    os.sched_setaffinity(0, own)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, own)
 
 
 def in_turns(contestants: Mapping[str, Contestant], rounds: int) -> dict[str, Times]:
@@ -92,11 +97,9 @@ def torch_on(threads: int, work: Callable[[int], object]) -> Callable[[int], obj
     import torch
 
     def timed(count: int) -> object:
-        pin(threads)
         torch.set_num_threads(threads)
-        done = work(count)
-        pin(1)
-        return done
+        with on_cores(CORES[:threads]):
+            return work(count)
 
     return timed
 
@@ -111,13 +114,11 @@ class SideBySide:
         self.barrier = spawn.Barrier(len(cores) + 1)
         self.count = spawn.Value("q", 0)
         self.processes = []
-        own = os.sched_getaffinity(0)
         for core in cores:
-            os.sched_setaffinity(0, {core})  # inherited: a library may start its threads when it is imported
             arguments = (prepare, given, self.barrier, self.count)
             self.processes.append(spawn.Process(target=_serve, args=arguments, daemon=True))
-            self.processes[-1].start()
-        os.sched_setaffinity(0, own)
+            with on_cores([core]):  # inherited: a library may start its threads when it is imported
+                self.processes[-1].start()
         self.contestant = Contestant(self._together, runs * len(cores))
 
     def _together(self, count: int) -> None:
