@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmarks.timing import Contestant, torch_on
 from benchmarks.workload import Arrays, Plain, Sizes, Step, plainly, workload
+from lemmata.errors import note
 from lemmata.lab.plan import lane_width, state_bytes
 from lemmata.loop import Lanes, fill, run_block
 from lemmata.status import RUNNING
@@ -208,7 +209,13 @@ def torch_peers(step: Step, runs: list[Plain], compiled: bool = True) -> Iterato
     yield EAGER_TWO, Contestant(torch_on(2, torch_eager(step, runs[0])))
     yield FUNC, Contestant(torch_on(1, torch_func(step, runs)), len(runs))
     if compiled and any(map(shutil.which, ("c++", "g++", "clang++"))):
-        yield COMPILED, Contestant(torch_on(1, torch_eager(step, runs[0], compiled=True)))
+        work = torch_on(1, torch_eager(step, runs[0], compiled=True))
+        try:
+            work(1)
+        except Exception as error:  # whatever goes wrong in a foreign compiler
+            note(f"`torch.compile` fails here and is left out: {str(error).splitlines()[0]}")
+        else:
+            yield COMPILED, Contestant(work)
 
 
 # Agreement -------------------------------------------------------------------------------------------------------------

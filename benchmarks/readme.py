@@ -112,7 +112,7 @@ def _steps(name: str, found: dict[str, Any]) -> str:
         f"{bound['by'].capitalize()} binds: {_time(bound['seconds'])}, {100 * bound['share']:.0f} % of the lab's step.",
     ]
     if peers.COMPILED not in times:
-        lines.append("`torch.compile` needs a C++ compiler, and there is none here.")
+        lines.append("Without `torch.compile`: there is no C++ compiler here that it works with.")
     return "\n".join(lines)
 
 

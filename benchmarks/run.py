@@ -1,8 +1,10 @@
 """What `lemmata bench` does: measures workloads, prints what was found, and keeps it."""
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from importlib.util import find_spec
 from typing import Any
 
@@ -38,7 +40,10 @@ def bench(name: str | None, only: str | None, paper: bool, rounds: int) -> None:
     path.parent.mkdir(exist_ok=True)
     result: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     result["machine"] = measure.machine()
-    with double():
+    with double(), tempfile.TemporaryDirectory() as folder:
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = (
+            folder  # what an interrupted compilation left elsewhere does no harm
+        )
         for part, measured in measure.parts(name, load, paper, rounds).items():
             if only in (None, part):
                 print(f"{name}: {part}", file=sys.stderr, flush=True)
