@@ -421,7 +421,9 @@ def test_noise_drawn_once_moves_the_end_by_the_inverse_curvature():
         place = place - step * (spectrum * place + shift)
     found = np.sqrt(np.mean(np.sum(place**2, axis=1)))
     exact = population.fixed_noise_shift(spectrum, bound, samples)
-    assert found == pytest.approx(exact, rel=0.05)  # a chi-square of about one degree, 4000 times: 1.1 % a deviation
+    assert found == pytest.approx(
+        exact, rel=0.05
+    )  # a chi-square of about one degree, 4000 times: 1.1 % a deviation
 
 
 def test_adding_samples_of_a_group_helps_everybody_and_that_group_most():
