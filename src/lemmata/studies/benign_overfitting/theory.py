@@ -14,6 +14,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.special import wrightomega
 
+from lemmata.errors import require
 from lemmata.measure.compare import Condition
 from lemmata.study import Prediction
 
@@ -663,6 +664,7 @@ def samples_needed(s: Setting) -> float:
 def predict(trial: Any) -> tuple[list[Condition], list[Prediction]]:
     """What the theory says about a trial, without training it."""
     s = setting(trial)
+    require(s.target_loss > 0, "the theorems are about a target loss eps > 0; set descent.target_loss.")
     constant = critical_ratio_of(s)
     benign = drive_ratio(s) > constant
     rate, stage1, stage2, stage3, leak = (

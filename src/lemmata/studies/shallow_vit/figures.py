@@ -149,14 +149,14 @@ def drawn_setting(trial: ViTTraining, index: int) -> Mapping[str, Any]:
     low = np.array([math.log(0.15), 0.05, 0.0, 0.02, 0.05, 0.0])
     high = np.array([math.log(0.6), 0.6, 0.06, 0.4, 0.45, 3.0])
     alpha, ratio, std, sigma, delta, size = low + at * (high - low)
-    relevant = round(math.exp(alpha), 3)
+    relevant, tokens = round(math.exp(alpha), 3), (25, 50, 100)[int(size)]
     return {
         "data.relevant_fraction": relevant,
-        "data.confusion_fraction": round(ratio * relevant, 3),
+        "data.confusion_fraction": round(max(ratio * relevant, 1 / tokens), 3),
         "data.noise_std": round(std, 4),
         "network.value_error": round(sigma, 3),
         "network.key_query_error": round(delta, 3),
-        "data.tokens": (25, 50, 100)[int(size)],
+        "data.tokens": tokens,
         **(SHARED if index % 2 else {}),
     }
 
