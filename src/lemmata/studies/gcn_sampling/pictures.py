@@ -268,9 +268,10 @@ def curvature(results: xr.Dataset) -> Drawn:
         lines(axes, shown[name], "round", "inner", "{:g} steps", style="o-")
     reference(panels[0], y=0.0, label="(D.116): none below")
     reference(panels[1], y=1.0, label="(D.117): at least")
-    panel(panels[0], "round", "lowest eigenvalue of the Hessian", "", "")
-    panel(panels[1], "round", "weight decay takes off L', / (ηγ/4)", "", "")
-    panel(panels[2], "round", "L'", "", "y")
+    at = shown["round"].values
+    panel(panels[0], "round", "lowest eigenvalue of the Hessian", "", "", at)
+    panel(panels[1], "round", "weight decay takes off L', / (ηγ/4)", "", "", at)
+    panel(panels[2], "round", "L'", "", "y", at)
     return figure, f"Labels of the concept class; γ = 1/4. {DOTS}"
 
 
