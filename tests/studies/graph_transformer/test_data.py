@@ -272,10 +272,10 @@ def test_every_graph_of_a_set_holds_both_patterns_alike_and_its_voters_tell_its_
     rng, wanted = np.random.default_rng(0), GraphSet()
     for _ in range(20):
         graph = wanted.one(rng)
-        assert np.sum(graph.pattern == 0) == np.sum(graph.pattern == 1) == 8
+        assert np.sum(graph.pattern == 0) == np.sum(graph.pattern == 1) == 9
         voters = graph.pattern[graph.distance[0] == 2]
-        assert sorted(np.bincount(voters, minlength=2)) == [1, 7]
-        assert graph_label(graph, np.array([0]), 2) == (1 if np.sum(voters == 0) == 7 else -1)
+        assert sorted(np.bincount(voters, minlength=2)) == [1, 8]
+        assert graph_label(graph, np.array([0]), 2) == (1 if np.sum(voters == 0) == 8 else -1)
 
 
 def test_each_sign_of_four_classes_has_its_margin_at_its_own_distance():

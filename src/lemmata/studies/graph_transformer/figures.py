@@ -377,7 +377,7 @@ FIGURES: dict[str, Figure] = {
             "graph-labels",
             _graph_labels,
             pictures.graph_labels,
-            "200 graphs of 20 nodes to train on, 200 to be told.",
+            "200 graphs of 21 nodes to train on, 200 to be told; sums over the nodes.",
             complete,
         ),
         Figure(

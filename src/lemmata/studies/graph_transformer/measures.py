@@ -188,7 +188,7 @@ def core_sampler_ratio(results: xr.Dataset) -> Estimate:
 
 
 def sampler_errors(results: xr.Dataset) -> Estimate:
-    """Share of test nodes told wrongly with over-sampled class-relevant nodes less that with plain sets, over all label counts."""
+    """Share of test nodes told wrongly with over-sampled class-relevant nodes less that with plain sets, over all labels."""
     error = results["test_error"].sel(sampler=["relevant", "near"])
     needs(float(error.max()) > 0, "no run tells a node wrongly, so that no sampler is seen to err less.")
     each = error.mean("labelled")

@@ -141,8 +141,8 @@ class GraphSet(eqx.Module):
     feature_noise: float = 0.01
     labelled: int = fixed(default=200)
     tested: int = fixed(default=200)
-    near: int = fixed(default=3)
-    right: int = fixed(default=7)
+    near: int = fixed(default=2)
+    right: int = fixed(default=8)
     wrong: int = fixed(default=1)
     patterns: int = fixed(default=6)
     dim: int = fixed(default=8)

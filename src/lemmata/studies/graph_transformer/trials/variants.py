@@ -2,7 +2,7 @@
 with two networks (B.5.5). The single attention layer at distance 1 (B.5.3) is a sampler of `GraphTraining`."""
 
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +24,7 @@ from lemmata.studies.graph_transformer.network import (
     slope,
     vote,
 )
-from lemmata.trial import Key, Precision, Record, fixed
+from lemmata.trial import Key, Precision, Record, fixed, put, put_all
 
 VARIANT = Descent(
     learning_rate=0.1,
@@ -139,7 +139,7 @@ class Graphs(NamedTuple):
 
 
 class GraphSetTraining(Learner):
-    """The mean over the nodes of a graph of F(x_n), each looking at all of them, trained to tell the graph's label (B.224)."""
+    """The sum or mean over the nodes of a graph of F(x_n), each looking at all of them, is to tell the graph's label (B.224)."""
 
     name: ClassVar[str] = "graph-transformer/graph-set"
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {"bias": ("bucket",)}
@@ -147,7 +147,8 @@ class GraphSetTraining(Learner):
 
     data: GraphSet = GraphSet()
     network: Network = Network(neurons=200, width=8)
-    descent: Descent = VARIANT
+    descent: Descent = put_all(VARIANT, {"learning_rate": 0.05, "batch": 16, "steps": 2000})
+    read: Literal["sum", "mean"] = fixed(default="sum")
     precision: Precision = fixed(default="float32")
 
     @property
@@ -169,7 +170,9 @@ class GraphSetTraining(Learner):
     def told(
         self, params: Parameters, graphs: Graphs, signs: Float[Array, " neuron"]
     ) -> Float[Array, " graph"]:
-        return jax.vmap(lambda x, z: graph_output(params, signs, x, z))(graphs.features, graphs.distance)
+        return jax.vmap(lambda x, z: graph_output(params, signs, x, z, self.read))(
+            graphs.features, graphs.distance
+        )
 
     def objective(self, params: Parameters, batch: Graphs, world: tuple, key: Key) -> Float[Array, ""]:
         return jnp.mean(hinge(self.told(params, batch, world[1]), batch.label))
@@ -211,7 +214,7 @@ class FourClassTraining(Learner):
 
     data: FourClassGraph = FourClassGraph()
     network: Network = Network(neurons=200)
-    descent: Descent = VARIANT
+    descent: Descent = put(VARIANT, "steps", 1000)
     sampled: int = fixed(default=60)
     precision: Precision = fixed(default="float32")
 
