@@ -139,7 +139,7 @@ class Graphs(NamedTuple):
 
 
 class GraphSetTraining(Learner):
-    """The sum or mean over the nodes of a graph of F(x_n), each looking at all of them, is to tell the graph's label (B.224)."""
+    """The sum or mean over the nodes of a graph of F(x_n), each looking at all of them, is to tell its label (B.224)."""
 
     name: ClassVar[str] = "graph-transformer/graph-set"
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {"bias": ("bucket",)}
