@@ -38,6 +38,7 @@ STUDY = Study(
         "learners": "Transformer with and without positions, on the core, and convolution",
         "samplers": "Four ways of sampling nodes",
         "neurons": "Lucky neurons, keys, queries and values along training",
+        "growth": "Lucky neurons, b and keys over time, against the powers of the lemmas",
         "step-size": "Steps needed over the step size",
         "start-delta": "Steps needed over the initial error of keys and queries",
         "start-sigma": "Steps needed over the initial error of values",

@@ -295,18 +295,6 @@ CLAIMS: tuple[Claim, ...] = (
         conditions=GT,
     ),
     Claim(
-        "bias-start",
-        "While attention is uniform b moves along the average winning margin, less its mean over the distances",
-        "bias",
-        "Lemma B.3.3, (B.184), (B.193)",
-        "for-all",
-        "cosine at least 0.9",
-        (0.9, inf),
-        "noise of some hundred sampled sets; another order of clear margins stays below it",
-        "bias_start",
-        conditions=GT,
-    ),
-    Claim(
         "positions-as-core",
         "With positions on a wide neighbourhood the transformer takes as many steps as without them on "
         "the "
@@ -495,9 +483,21 @@ CLAIMS: tuple[Claim, ...] = (
         conditions=GT,
     ),
     Claim(
+        "bias-start",
+        "While attention is uniform b moves along the average winning margin, less its mean over the distances",
+        "growth",
+        "Lemma B.3.3, (B.184), (B.193)",
+        "for-all",
+        "cosine at least 0.9",
+        (0.9, inf),
+        "noise of some hundred sampled sets; another order of clear margins stays below it",
+        "bias_start",
+        conditions=GT,
+    ),
+    Claim(
         "lucky-growth",
         "Along the feature of their label lucky neurons grow at least as t^2 while there is something to learn",
-        "neurons",
+        "growth",
         "Lemma B.3.1, (B.9)",
         "bound",
         "exponent at least 2",
@@ -509,7 +509,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "bias-growth",
         "b at the core distance grows at least as t^6 while there is something to learn",
-        "neurons",
+        "growth",
         "Lemma B.3.3, (B.25)",
         "bound",
         "exponent at least 6",
@@ -521,7 +521,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "key-size",
         "Discriminative keys grow to sqrt(log(T (1 - delta))) at least, up to a constant",
-        "neurons",
+        "growth",
         "Lemma B.3.2, (B.45)",
         "for-all",
         "at least a third of it",

@@ -236,6 +236,17 @@ _SAMPLERS = _swept(
 )
 _NEURONS = _swept({"probes": "neurons", "descent.steps": 400, "descent.logs": 41}, lambda s: ())
 
+_GROWTH = _swept(
+    {
+        "probes": "neurons",
+        "sampler": "graph",
+        "descent.steps": 600,
+        "descent.logs": 61,
+        "descent.spacing": "log",
+    },
+    lambda s: (),
+)
+
 
 def _drawing(scale: Scale) -> Sweep:
     """A graph small enough to be drawn."""
@@ -349,6 +360,7 @@ FIGURES: dict[str, Figure] = {
         Figure("learners", _LEARNERS, pictures.learners, _LIKE, complete),
         Figure("samplers", _SAMPLERS, pictures.samplers, f"{_LIKE} eps_S = 0.3.", complete),
         Figure("neurons", _NEURONS, pictures.neurons, _LIKE, complete),
+        Figure("growth", _GROWTH, pictures.growth, f"{_LIKE} Sets of 60 from the whole graph.", complete),
         Figure("step-size", _RATE, pictures.steps_over_rate, f"{_LIKE} Steps to test hinge 0.05.", complete),
         Figure(
             "start-delta", _DELTA, pictures.steps_over_start, f"{_LIKE} Steps to test hinge 0.05.", complete

@@ -8,7 +8,7 @@ from lemmata.measure.columns import below
 from lemmata.measure.estimate import Estimate, needs
 from lemmata.measure.exponent import exponent
 from lemmata.measure.simple import mean
-from lemmata.measure.times import first_value, last_value, settling_time, time_exponent
+from lemmata.measure.times import at_step, first_value, last_value, settling_time, time_exponent
 from lemmata.measure.trend import arms, difference, lead, ordering, ratio
 from lemmata.results import over_cells
 from lemmata.studies.graph_transformer import theory
@@ -163,10 +163,14 @@ def bias_lead(results: xr.Dataset) -> xr.DataArray:
     return bias.where(core).max("bucket") - bias.where(~core).max("bucket")
 
 
+EARLY = 40.0
+"""A step at which attention has hardly moved yet, and b is clear of the noise of single batches."""
+
+
 def bias_start(results: xr.Dataset) -> xr.DataArray:
-    """The cosine between b at the first logged step and the average margin over the distances, both less their means."""
-    bias = results["bias_curve"].isel(step=1).where((results["bucket"] >= 1) & (results["largest"] > 0))
-    return xr.corr(bias, _beyond(results, "margin"), "bucket").drop_vars("step")
+    """The cosine between b at step 40 and the average margin over the distances, both less their means, run by run."""
+    bias = at_step(results["bias_curve"], EARLY).where((results["bucket"] >= 1) & (results["largest"] > 0))
+    return xr.corr(bias, _beyond(results, "margin"), "bucket")
 
 
 def bias_correlation(results: xr.Dataset) -> xr.DataArray:

@@ -328,7 +328,7 @@ def neurons(results: xr.Dataset) -> Drawn:
     panel(panels[1], "step", "squared size in the features", "neurons", "y")
     panel(panels[2], "step", "share, cosine", "gates and values", ylim=(-0.1, 1.05))
     panel(panels[3], "step", "length", "keys and queries")
-    return figure, f"Predicted with the attention measured. {BAND}"
+    return figure, f"(B.91) with the attention measured. {BAND}"
 
 
 def _predicted(axes: Axes, results: xr.Dataset) -> None:
@@ -344,11 +344,37 @@ def _predicted(axes: Axes, results: xr.Dataset) -> None:
     top = 1.5 * float(results["along_curve"].max())
     kept = own <= top
     axes.plot(steps[kept], own[kept], ":", color=BLACK, label="(B.91), constants 1")
-    printed = theory.lucky_growth_printed(
-        steps, there["network.hidden_std"], there["descent.learning_rate"], there["data.flipped"], paid
+
+
+@picture
+def growth(results: xr.Dataset) -> Drawn:
+    """What lucky neurons gain, b at the core distance and the discriminative keys, in log-log over the steps."""
+    figure, panels = canvas(3, width=4.3)
+    there, steps = settings(results), results["step"]
+    own = results["along_curve"].isel(sign=0, pattern=0)
+    gained = (own - own.isel(step=0)).isel(step=slice(1, None))
+    seen = line(panels[0], gained.where(gained > 0), "step", BLUE, "measured")
+    paid = float(results["attention_curve"].isel(step=0).mean())
+    xi, rate, flipped = (
+        there[name] for name in ("network.hidden_std", "descent.learning_rate", "data.flipped")
     )
-    kept = printed <= top
-    axes.plot(steps[kept], printed[kept], "--", color=BLACK, linewidth=0.9, label="(B.9), constants 1")
+    printed = theory.lucky_growth_printed(seen.x, xi, rate, flipped, paid) - xi
+    law(panels[0], seen.x, printed, "(B.9): $t^2$, fitted", RED, through=seen.middle)
+    core = (
+        results["bias_curve"]
+        .where(results["bucket"] == results["core"])
+        .max("bucket")
+        .isel(step=slice(1, None))
+    )
+    seen = line(panels[1], core.where(core > 0), "step", BLUE, "measured")
+    law(panels[1], seen.x, seen.x**6.0, "(B.25): $t^6$, fitted", RED, through=seen.middle)
+    line(panels[2], results["key_norm_curve"].isel(pattern=slice(2)).min("pattern"), "step", BLUE, "measured")
+    least = [theory.key_size_range(step, there["network.query_key_error"])[0] for step in steps.values[2:]]
+    panels[2].plot(steps.values[2:], least, "--", color=RED, label="(B.45), constant 1")
+    panel(panels[0], "step", "gained along $p_1$", "lucky neurons", "xy")
+    panel(panels[1], "step", "$b$ at the core distance", "positions", "xy", ylim=(1e-5, 10))
+    panel(panels[2], "step", "length", "discriminative keys", "x")
+    return figure, BAND
 
 
 @picture

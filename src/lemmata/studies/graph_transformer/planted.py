@@ -124,7 +124,7 @@ PLANTED: dict[str, Callable[[], xr.Dataset]] = {
     "even-slower": _case("steps-even", test_hinge_curve=_slow("convolution", 0.5)),
     "bias-core": _case("bias", **BIAS),
     "bias-margin": _case("bias", **BIAS),
-    "bias-start": _case("bias", **BIAS, bias_curve=_rising(1.0, -BUCKETS)),
+    "bias-start": _case("growth", **BIAS, bias_curve=_rising(1.0, -BUCKETS)),
     "positions-as-core": _case("learners", test_hinge_curve=_slow("core", 0.2)),
     "positions-help": _case("learners", test_hinge_curve=_slow("without positions", 0.5)),
     "convolution-slower": _case("learners", test_hinge_curve=_slow("convolution", 0.5)),
@@ -144,11 +144,11 @@ PLANTED: dict[str, Callable[[], xr.Dataset]] = {
     ),
     "other-keys-stay": _case("neurons", key_norm_curve=_from_to(1.0, 2.0, (10,))),
     "values-follow": _case("neurons", value_cosine_curve=_from_to(0.0, 0.1, (2,))),
-    "lucky-growth": _case("neurons", test_hinge_curve=_learning, along_curve=_along(0.3, 0.0)),
+    "lucky-growth": _case("growth", test_hinge_curve=_learning, along_curve=_along(0.3, 0.0)),
     "bias-growth": _case(
-        "neurons", test_hinge_curve=_learning, core=lambda t, rng: 1, bias_curve=_rising(1.0, np.eye(5)[1])
+        "growth", test_hinge_curve=_learning, core=lambda t, rng: 1, bias_curve=_rising(1.0, np.eye(5)[1])
     ),
-    "key-size": _case("neurons", key_norm_curve=_from_to(1.0, 0.5, (10,))),
+    "key-size": _case("growth", key_norm_curve=_from_to(1.0, 0.5, (10,))),
     "step-size": _case("step-size", test_hinge_curve=_taking(lambda t: 20 / t.descent.learning_rate)),
     "step-size-mended": _case(
         "step-size", test_hinge_curve=_taking(lambda t: 60 * t.descent.learning_rate**-0.5)
