@@ -164,7 +164,7 @@ def test_sets_are_without_repetition_from_the_list_and_all_members_alike():
 def test_subsets_are_those_of_floyds_rounds_one_after_the_other():
     """Also where chains are long (59 of 60) and where there are fewer than asked for."""
     count = np.array([60, 59, 61, 70, 500, 3, 1])
-    draw = jax.jit(lambda key: subset(key, count, 60))
+    draw = jax.jit(lambda key: subset(key, jax.numpy.asarray(count), 60))
     for i in range(20):
         key = jax.random.key(i)
         chance = np.asarray(jax.random.uniform(key, (60, len(count)), np.float32))
@@ -280,7 +280,8 @@ def test_every_graph_of_a_set_holds_both_patterns_alike_and_its_voters_tell_its_
 
 def test_each_sign_of_four_classes_has_its_margin_at_its_own_distance():
     found = {
-        k: np.asarray(v) for k, v in FourClassGraph(nodes=100, labelled=50).draw(KEY, np.float32).items()
+        k: np.asarray(v)
+        for k, v in FourClassGraph(nodes=100, labelled=50).draw(KEY, np.dtype("float32")).items()
     }
     assert found["margin"][:, 1:].argmax(1).tolist() == [0, 2]
     inside = 0.4 * 100 / 4  # discriminative nodes at a distance
@@ -291,7 +292,9 @@ def test_each_sign_of_four_classes_has_its_margin_at_its_own_distance():
 
 def test_clusters_vote_for_their_labels_and_positions_stand_beside_the_features():
     """The same graph whatever position is asked for; every cluster has the majority that its label says."""
-    found = {kind: ClusterGraph(position=kind).draw(KEY, np.float32) for kind in ("none", "laplacian")}
+    found = {
+        kind: ClusterGraph(position=kind).draw(KEY, np.dtype("float32")) for kind in ("none", "laplacian")
+    }
     plain, placed = (np.asarray(found[kind]["features"]) for kind in ("none", "laplacian"))
     np.testing.assert_array_equal(plain[:, :12], placed[:, :12])
     assert not plain[:, 12:].any()

@@ -274,7 +274,7 @@ def key_size(results: xr.Dataset) -> xr.DataArray:
 
 
 def _growing(results: xr.Dataset) -> xr.DataArray:
-    """Steps at which there is still something to learn."""
+    """Steps at which there is still something to learn, the first ten left out, where single batches decide."""
     return (results["test_hinge_curve"] > SMALL) & (results["step"] >= 10)
 
 
@@ -282,14 +282,14 @@ def lucky_growth_exponent(results: xr.Dataset) -> Estimate:
     """The exponent in time of what lucky neurons have gained along their own feature, up to a test loss of 0.05."""
     curve = results["along_curve"]
     own = sum(curve.isel(sign=k, pattern=k) for k in (0, 1)) / 2
-    return time_exponent((own - first_value(own)).where(own["step"] > 0), where=_growing(results))
+    return time_exponent((own - first_value(own)).where(_growing(results)))
 
 
 def bias_growth_exponent(results: xr.Dataset) -> Estimate:
     """The exponent in time of b at the core distance, up to a test loss of 0.05."""
     curve = results["bias_curve"]
     core = curve.where(curve["bucket"] == results["core"]).max("bucket")
-    return time_exponent(core.where(core["step"] > 0), where=_growing(results))
+    return time_exponent(core.where(_growing(results)))
 
 
 # Variants (appendix B.5) -----------------------------------------------------------------------------------------------

@@ -431,11 +431,14 @@ def graph_labels(results: xr.Dataset) -> Drawn:
     names = {"transformer": "with distances", "no-position": "without"}
     lines(panels[0], results["test_error_curve"], "step", "kind", lambda kind: names[kind])
     bias = results["bias"].sel(kind="transformer").isel(bucket=slice(1, None))
-    line(panels[1], bias, "bucket", BLUE, "learned bias $b_z$", "o-", spread="runs")
+    for k, run in enumerate(bias.transpose("seed", "bucket").values):
+        panels[1].plot(
+            bias["bucket"], run, "o-", color=BLUE, label=None if k else "learned bias $b_z$, every run"
+        )
     reference(panels[1], x=2, label="distance of the voters", colour=GREY)
     panel(panels[0], "step", "share of graphs told wrongly", ylim=(0, None))
     panel(panels[1], "distance $z$", "learned bias $b_z$", ticks=bias["bucket"])
-    return figure, f"{BAND} Right: dots, seeds."
+    return figure, f"Left: {BAND}"
 
 
 @picture
@@ -447,7 +450,7 @@ def four_classes(results: xr.Dataset) -> Drawn:
     panel(panels[0], "step", "loss, share", ylim=(0, None))
     for output, axes in enumerate(panels[1:]):
         margin = results["margin"].isel(output=output)
-        core = 1 + int(margin.isel(bucket=slice(1, None)).median("seed").argmax())
+        core = 1 + int(np.argmax(margin.isel(bucket=slice(1, None)).median("seed").values))
         _beside(axes, results["bias"].isel(output=output), margin, core, f"sign {output + 1}")
     return figure, f"The last distance pools all larger ones. {DOTS}"
 
