@@ -140,11 +140,15 @@ def test_one_axis_under_two_names_is_refused():
         (["--budget", "-5"], "add --adaptive"),
         (["--adaptive", "--budget", "-5"], "a number of trainings, not -5"),
         (["--limit", "nan"], "some seconds, not nan"),
+        (["--workers", "-1"], "between 0 and 100000, not -1"),
+        (["--workers", "9" * 400], "between 0 and 100000, not 999"),
+        (["--workers", "90000"], "90000 worker processes would take about"),
+        (["--on", "spool", "--workers", "1000000000000"], "between 0 and 100000"),
         (["--limit", "3", "--workers", "0"], "needs worker processes"),
         (["--limit", "3", "--on", "spool"], "needs local workers"),
     ],
 )
-def test_what_would_be_ignored_is_refused(words, says, capsys, tmp_path, monkeypatch):
+def test_what_would_be_ignored_or_never_end_is_refused(words, says, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["run", "benign-overfitting/fig1", "--scale", "smoke", "--workers", "1", *words]) == 2
     assert says in capsys.readouterr().err

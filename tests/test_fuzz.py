@@ -2,7 +2,7 @@
 
 Every example is judged by the same rule: nothing but the exit codes 0, 1 and 2, and with 2 exactly one line on standard error.
 Trainings are replaced by nothing at all: what is tried is everything around them. `LEMMATA_EXAMPLES` says how many examples of
-each kind are tried (10 000)."""
+each kind are tried (10 000), `LEMMATA_SEED` which (0): many can be tried in turns."""
 
 import contextlib
 import io
@@ -13,7 +13,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from lemmata.cli import main
@@ -27,13 +27,17 @@ from lemmata.trial import fields
 pytestmark = pytest.mark.slow
 
 FIGURE = "benign-overfitting/fig1"
-EXAMPLES = settings(
-    max_examples=int(os.environ.get("LEMMATA_EXAMPLES", "10000")),
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
+
+
+def tried_often(test):
+    often = settings(
+        max_examples=int(os.environ.get("LEMMATA_EXAMPLES", "10000")),
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    return seed(int(os.environ.get("LEMMATA_SEED", "0")))(often(test))
+
 
 VALUES = (
     *(
@@ -138,7 +142,7 @@ options = st.one_of(
     st.tuples(st.just("--set"), st.builds("{}={}".format, mutated(paths()), values)),
     st.tuples(st.just("--set"), words),
     st.tuples(st.just("--seeds"), values),
-    st.tuples(st.just("--workers"), st.sampled_from(("0", "-1", "x", "1e9"))),
+    st.tuples(st.just("--workers"), st.sampled_from(("0", "-1", "x", "1e9", "99999999999"))),
     st.tuples(st.just("--on"), st.sampled_from(("local", "slrum", "dask://x", "dask://:1", ""))),
     st.tuples(st.just("--scale"), mutated(SCALES)),
     st.tuples(st.just("--out"), words | st.just("x" * 300) | st.just("a/../b") | st.just("/proc/none")),
@@ -164,7 +168,7 @@ COMMANDS = (
 )
 
 
-@EXAMPLES
+@tried_often
 @given(
     command=st.sampled_from((*COMMANDS, "run", "run", "run", "check")) | words,
     name=mutated([*studies(), FIGURE, "benign-overfitting/boundary-exponent", "runs", "."]),
@@ -222,7 +226,7 @@ def toml(thing):
     return str(thing).lower() if isinstance(thing, bool) else str(thing)
 
 
-@EXAMPLES
+@tried_often
 @given(file=files.map(lambda file: "\n".join(f"{k} = {toml(v)}" for k, v in file.items()).encode("utf-8", "replace"))
     | st.binary(max_size=60))  # fmt: skip
 def test_sweep_files(home, file):
@@ -243,7 +247,7 @@ def overrides(draw):
     return [chosen, *(word for path, value in pairs for word in ("--set", f"{path}={value}"))]
 
 
-@EXAMPLES
+@tried_often
 @given(given_words=overrides())
 def test_overrides(home, given_words):
     tried(["predict", *given_words])
@@ -316,7 +320,7 @@ def put(folder, content):
             path.write_bytes(data)
 
 
-@EXAMPLES
+@tried_often
 @given(
     damage=st.none() | damages,
     manifest=st.none() | manifests,

@@ -1,15 +1,21 @@
 """Results know what was run at every place."""
 
+from typing import ClassVar
+
 import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
 
 import lemmata as lm
 from lemmata.errors import BadInput
-from lemmata.lab.store import Rows
+from lemmata.lab.export import export
+from lemmata.lab.store import Rows, Store
 from lemmata.results import assemble, made, over_cells, settings, trial_at, trials
 from lemmata.sweep import Axis, Sweep, axis
+from lemmata.trial import fixed
 from tests.figures import FIGURES, both
-from tests.toys import Decay
+from tests.toys import Decay, Square
 
 SWEEP = Sweep(Decay(), (axis("rate", (0.5, 0.1)), axis("cap", (50, 100))), (0, 1))
 
@@ -76,3 +82,46 @@ def test_results_made_by_hand_look_like_stored_ones():
 def test_results_without_trials_are_refused_in_one_sentence():
     with pytest.raises(BadInput, match="do not know their trials"):
         settings(made(SWEEP, {}).drop_vars("trial"))
+
+
+class Named(Square):
+    """Records that are called as they like."""
+
+    name: ClassVar = "toys/named"
+    dims: ClassVar = {"a": ("shared",), "b": ("shared",)}
+    called: str = fixed(default="value")
+
+    def compute(self, key):
+        sizes = {"ab": {"a": np.ones(2), "b": np.ones(3)}, "rank": {"a": 1.0}}
+        return sizes.get(self.called, {self.called: self.value})
+
+
+@pytest.mark.parametrize("called", ["value", "seed", "trial", "ab", "rank"])
+def test_records_that_do_not_fit_into_one_table_are_one_sentence_and_are_kept(tmp_path, called):
+    sweep = Sweep(Named(called=called), (axis("value", (1.0, 2.0)),), (0,))
+    with pytest.raises(BadInput, match="the records do not fit into one table") as error:
+        lm.run(sweep, tmp_path)
+    assert "\n" not in str(error.value)
+    assert len(Store(tmp_path).done()) == 2
+
+
+def test_a_number_may_be_called_a_curve():
+    results = lm.run(Sweep(Named(called="loss_curve"), (axis("value", (1.0, 2.0)),), (0,)))
+    assert results.loss_curve.values.ravel().tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("name", ["results.nc", "results.parquet"])
+def test_complex_numbers_are_exported_as_two_variables(tmp_path, name):
+    results = made(SWEEP, {"z": lambda trial, rng: trial.rate + 2j, "x": lambda trial, rng: 1.0})
+    path = export(results, tmp_path / name)
+    held = xr.load_dataset(path) if name.endswith(".nc") else pd.read_parquet(path)
+    assert {"z_real", "z_imag", "x"} <= set(held)
+    assert "z" not in held
+    assert np.asarray(held["z_imag"]).ravel().tolist() == [2.0] * 8
+
+
+def test_what_a_format_cannot_hold_is_one_sentence(tmp_path):
+    results = made(SWEEP, {"n" * 300: lambda trial, rng: 1.0})
+    with pytest.raises(BadInput, match="cannot write"):
+        export(results, tmp_path / "results.nc")
+    assert list(tmp_path.iterdir()) == []

@@ -40,6 +40,10 @@ def test_cells_are_the_same_however_they_are_asked_for():
         keep=lambda place: place["seed"] < 5 or place["cap"] == 7,
     )
     every = list(sweep.cells)
+    ids = sweep.cells.ids
+    assert [c.id for c in sweep.cells.named(ids[[4, 0, 4]])] == [every[at].id for at in (4, 0, 4)]
+    assert sweep.cells.named(np.append(ids[:2], ids.max() + np.uint64(1))) is None
+    assert Cells([]).named(ids[:1]) is None
     assert len(sweep.cells) == len(every) == 30
     assert [cell.place for cell in every] == [
         {"rate": r, "strength": s, "cap": c, "seed": seed}

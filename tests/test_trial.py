@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import equinox as eqx
 import jax
+import numpy as np
 import pytest
 
 from lemmata.errors import BadInput
@@ -105,6 +106,7 @@ class Ranged(Computed):
     left_out: int = fixed(default=0)
     rate: float = 0.5
     offset: float = 0.0
+    ramp_steps: float = 0.0
 
     def compute(self, key):
         return {}
@@ -120,6 +122,9 @@ class Ranged(Computed):
         ({"rate": -0.5}, "'rate' must not be negative"),
         ({"rate": math.inf}, "'rate' must be a finite number"),
         ({"offset": math.nan}, "'offset' must be a finite number"),
+        ({"rate": 1e37}, "'rate' must be a finite number \\(0, or 1e-36 to 1e\\+36 in size\\)"),
+        ({"offset": -1e-37}, "'offset' must be a finite number"),
+        ({"ramp_steps": -1.0}, "'ramp_steps' must not be negative"),
     ],
 )
 def test_every_number_has_a_range_whatever_its_study_asks_for(changes, says):
@@ -127,6 +132,39 @@ def test_every_number_has_a_range_whatever_its_study_asks_for(changes, says):
         Ranged(**changes)
     assert "\n" not in str(error.value)
     assert Ranged(degree=0, left_out=0, offset=-1.0, rate=0.0).offset == -1.0
+
+
+class Counted(eqx.Module):
+    """A part that looks at its numbers while it is built."""
+
+    tokens: int = fixed(default=3)
+
+    def __check_init__(self):
+        np.int32(self.tokens)
+
+
+class Counting(Computed):
+    name: ClassVar = "toys/counting"
+
+    data: Counted = Counted()
+    named: tuple[int, ...] = fixed(default=())
+
+    def compute(self, key):
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "says"),
+    [
+        ("data.tokens", "0", "'tokens' must lie between 1 and 1e"),
+        ("data.tokens", "1e12", "a number is larger than 'Counted' can count"),
+        ("named", "{}", "takes a list such as"),
+        ("named", "1,2", "takes a list such as"),
+    ],
+)
+def test_what_a_part_cannot_be_built_from_is_one_sentence(path, value, says):
+    with pytest.raises(BadInput, match=says):
+        put(Counting(), path, value)
 
 
 @pytest.mark.parametrize("values", [(), (1.0, float("nan")), (1.0, 1.0)])

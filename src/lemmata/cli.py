@@ -258,11 +258,8 @@ def work(options: argparse.Namespace) -> None:
     Store(options.dir).manifest  # noqa: B018  (says what is wrong where there is no store)
     one_thread()
     cache_compilations()
-
-    def cells() -> dict[str, Any]:
-        return {cell.id: cell for cell in stored_order(options.dir).sweep.cells}
-
-    print(f"{serve(Path(options.dir), cells, run_chunk)} cells done")
+    done = serve(Path(options.dir), lambda: stored_order(options.dir).sweep.cells, run_chunk)
+    print(f"{done} cells done")
 
 
 def export(options: argparse.Namespace) -> None:
@@ -392,10 +389,6 @@ def _contents(name: str) -> str:
 def _workers(options: argparse.Namespace) -> int:
     if options.workers is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if options.workers < 0:
-        raise BadInput(
-            f"--workers takes a number of processes, or 0 for none but this one, not {options.workers}."
-        )
     return options.workers
 
 

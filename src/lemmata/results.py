@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from lemmata.errors import require
+from lemmata.errors import BadInput, require
 from lemmata.lab.store import Rows
 from lemmata.status import CONVERGED
 from lemmata.sweep import Sweep
@@ -97,11 +97,13 @@ def assemble(sweep: Sweep, rows: Rows, attrs: Mapping[str, Any] | None = None) -
     for kind in {type(one.trial): one.trial for one in held.ravel() if one is not None}.values():
         names |= kind.dims
     variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
+    curves = False
     for name, values in rows.values.items():
         if name == "logged":  # the trials know it
             continue
-        curve = name.endswith("_curve")
+        curve = name.endswith("_curve") and longest > 0 and values.ndim > 1
         if curve:
+            curves = True
             values = _as_long(values[:, :longest], longest)
         extra = ("step" if same else "log",) if curve else ()
         extra += names.get(name.removesuffix("_curve") if curve else name, ())
@@ -110,7 +112,7 @@ def assemble(sweep: Sweep, rows: Rows, attrs: Mapping[str, Any] | None = None) -
         full[where] = values
         variables[name] = ((*dims, *extra), full)
     coords: dict[str, Any] = {name: list(labels) for name, labels in dims.items()} | {"trial": (axes, held)}
-    if any(name.endswith("_curve") for name in variables):
+    if curves:
         if same:
             coords["step"] = list(next(iter(logged.values()), ()))
         else:
@@ -118,7 +120,10 @@ def assemble(sweep: Sweep, rows: Rows, attrs: Mapping[str, Any] | None = None) -
             for at, own in logged.items():
                 steps[at][: len(own)] = own
             coords["step"] = ((*axes, "log"), steps)
-    return xr.Dataset(variables, coords, attrs=dict(attrs or {}))
+    try:
+        return xr.Dataset(variables, coords, attrs=dict(attrs or {}))
+    except ValueError as error:  # a record that is called like an axis, a dimension of two lengths
+        raise BadInput(f"the records do not fit into one table: {' '.join(str(error).split())}.") from None
 
 
 def made(

@@ -206,7 +206,14 @@ class Study:
 
     def predict(self, trial: Any) -> "tuple[list[Condition], list[Prediction]]":
         """The conditions of the theorems at a trial, with margins, and what they predict for it."""
-        return self.room("theory").predict(trial)
+        theory = self.room("theory")
+        try:
+            return theory.predict(trial)
+        except (ArithmeticError, MemoryError) as error:
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            raise BadInput(
+                f"the formulas of '{self.id}' leave the numbers of a computer here: {why}."
+            ) from error
 
     def check(
         self, *results: "xr.Dataset", only: str | None = None, rate: float | None = None, inside: bool = False

@@ -127,6 +127,14 @@ class Cells(Sequence[Cell]):
             found.append(Cell(trial, seeds[seed], place))
         return found
 
+    def named(self, ids: np.ndarray) -> list[Cell] | None:
+        """The cells with these identities; nothing where one of them is not here."""
+        if not len(self):
+            return None
+        at = np.searchsorted(self.ids, ids, sorter=self._by_id)
+        places = self._by_id[np.minimum(at, len(self) - 1)]
+        return self.at(places) if np.array_equal(self.ids[places], ids) else None
+
     @property
     def trials(self) -> Iterator[Trial]:
         """The trial of every grid point."""
@@ -148,6 +156,10 @@ class Cells(Sequence[Cell]):
         """The identities of all cells, as numbers."""
         found = [identities(point.trial, point.seeds) for point in self.points]
         return np.frombuffer(b"".join(found), ">u8").astype(np.uint64)
+
+    @cached_property
+    def _by_id(self) -> np.ndarray:
+        return np.argsort(self.ids)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ import dataclasses
 import functools
 import hashlib
 import json
-import math
 import types
 import typing
 from abc import abstractmethod
@@ -39,8 +38,11 @@ SIZES = (
 )
 """Last words of the names of whole numbers of which there must be at least one."""
 
-LARGEST = 10**300
-"""No whole number of a trial is larger."""
+LARGEST = 10**18
+"""No whole number of a trial is larger: 64 bits hold it."""
+
+EXTREMES = (1e-36, 1e36)
+"""Other numbers are 0 or lie between these, whatever their sign: single precision holds them all."""
 
 
 class Trial(eqx.Module):
@@ -165,21 +167,25 @@ def fields(trial: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def require_ranges(owner: Any) -> None:
-    """Every number has a range, whatever else its study asks of it. All are finite. Whole numbers are counts, not negative, and
-    at least 1 where their name is one of `SIZES`. Other numbers are not negative where their default is positive: rates,
-    scales, fractions; where it is 0 or negative they may have either sign."""
+    """Every number has a range, whatever else its study asks of it. Whole numbers are counts up to `LARGEST`, not negative, and
+    at least 1 where their name is one of `SIZES`. Other numbers lie within the `EXTREMES`; they are not negative where their
+    name is a size or their default is positive (rates, scales, fractions), and may have either sign elsewhere."""
     for path, value, usual in _numbers(owner):
+        sized = path.rpartition(".")[2].rpartition("_")[2] in SIZES
         if isinstance(value, int):
-            sized = path.rpartition(".")[2].rpartition("_")[2] in SIZES
             least = min(usual, int(sized)) if isinstance(usual, int) else int(sized)
             require(
                 least <= value <= LARGEST,
                 f"'{path}' must lie between {least} and {LARGEST:.0e}, not {shortened(value)}.",
             )
         else:
-            require(math.isfinite(value), f"'{path}' must be a finite number, not {value}.")
-            signed = not isinstance(usual, int | float) or usual <= 0
+            require(_moderate(value), f"'{path}' must be {KINDS[float]}, not {value}.")
+            signed = not sized and (not isinstance(usual, int | float) or usual <= 0)
             require(signed or value >= 0, f"'{path}' must not be negative, not {value}.")
+
+
+def _moderate(value: float) -> bool:
+    return value == 0 or EXTREMES[0] <= abs(value) <= EXTREMES[1]
 
 
 def _numbers(owner: Any, prefix: str = "") -> Iterator[tuple[str, int | float, Any]]:
@@ -217,7 +223,10 @@ def put_all(trial: Any, changes: Mapping[str, Any]) -> Any:
         head: fitted(below[""], trial, head) if "" in below else put_all(getattr(trial, head), below)
         for head, below in parts.items()
     }
-    made = dataclasses.replace(trial, **new)
+    try:
+        made = dataclasses.replace(trial, **new)
+    except OverflowError as error:
+        raise BadInput(f"a number is larger than '{type(trial).__name__}' can count: {error}.") from None
     if not isinstance(made, Trial):  # a trial has looked at itself
         require_ranges(made)
     return made
@@ -230,11 +239,17 @@ def fitted(value: Any, owner: Any, name: str) -> Any:
         return _fit(value, hint)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         options = typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
-        said = " or ".join(map(str, options)) or KINDS.get(hint) or str(hint).replace("typing.", "")
+        listed = "a list such as [1, 2]" if typing.get_origin(hint) is tuple else None
+        said = " or ".join(map(str, options)) or KINDS.get(hint) or listed or str(hint).replace("typing.", "")
         raise BadInput(f"field '{name}' takes {said}, not {shortened(value)}.") from None
 
 
-KINDS = {int: "a whole number", float: "a finite number", bool: "true or false", str: "text"}
+KINDS = {
+    int: "a whole number",
+    float: "a finite number (0, or {:g} to {:g} in size)".format(*EXTREMES),
+    bool: "true or false",
+    str: "text",
+}
 
 _hints = functools.cache(typing.get_type_hints)
 
@@ -270,11 +285,13 @@ def _fit(value: Any, hint: Any) -> Any:
             raise ValueError
         return int(value) if isinstance(value, int) else int(number)
     if hint is float:
-        if isinstance(value, bool) or not math.isfinite(float(value)):
+        if isinstance(value, bool) or not _moderate(float(value)):
             raise ValueError
         return float(value)
     if origin is tuple:
         items = json.loads(value) if isinstance(value, str) else value
+        if isinstance(items, str | Mapping):
+            raise ValueError
         inner = typing.get_args(hint)[0]
         return tuple(_fit(item, inner) for item in items)
     if hint is str:

@@ -19,7 +19,7 @@ from lemmata.lab.spool import Spool
 from lemmata.lab.store import Store
 from lemmata.progress import silence
 from lemmata.study import study
-from lemmata.sweep import Sweep, axis
+from lemmata.sweep import Axis, Sweep, axis
 from tests.toys import Decay, Square
 
 
@@ -41,6 +41,16 @@ class Imagined(Spool):
 def test_a_sweep_is_counted_without_its_cells(tmp_path):
     lm.run(sweep(), tmp_path)
     assert glance(Store(tmp_path)) == {"cells": 6, "done": 4, "failed": 2, "diverged": 0, "capped": 0}
+
+
+def test_two_places_of_a_grid_with_the_same_trial_are_one_cell(tmp_path):
+    """Otherwise a figure whose designs meet in a point would never be whole, and no report would show it."""
+    twice = Sweep(
+        Square(), (Axis("design", ("one", "other"), lambda trial, _: replace(trial, value=2.0)),), (0, 1)
+    )
+    found = lm.run(twice, tmp_path)
+    assert glance(Store(tmp_path)) == {"cells": 2, "done": 2, "failed": 0, "diverged": 0, "capped": 0}
+    assert found["square"].notnull().all()
 
 
 def test_a_store_with_cells_of_another_order_does_not_pretend_to_know(tmp_path):

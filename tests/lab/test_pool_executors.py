@@ -169,7 +169,7 @@ from lemmata.lab.spool import serve
 from lemmata.lab.work import run_chunk
 from tests.lab.test_pool_executors import sweep
 ending.arm()
-serve(Path(sys.argv[1]), lambda: {cell.id: cell for cell in sweep(80).cells}, run_chunk, 60)
+serve(Path(sys.argv[1]), lambda: sweep(80).cells, run_chunk, 60)
 """
 
 

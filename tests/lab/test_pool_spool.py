@@ -1,6 +1,7 @@
 """Work through files: claims, signs of life, drivers and workers that die."""
 
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from lemmata.errors import BadInput
 from lemmata.lab import spool as spool_module
+from lemmata.lab.disk import sealed_page
 from lemmata.lab.outcome import Outcome, nothing
 from lemmata.lab.plan import plan
 from lemmata.lab.spool import Folder, Spool, serve
@@ -35,7 +37,7 @@ def sweep(seeds=6):
 
 
 def cells(of=None):
-    return {cell.id: cell for cell in (of or sweep()).cells}
+    return (of or sweep()).cells
 
 
 def helped(store, count=1, find=cells, work=run_chunk, patience=0.3):
@@ -203,6 +205,43 @@ def test_a_chunk_of_another_sweep_is_left_to_others(tmp_path):
     threads[0].join()
     assert done == [0]
     assert len(list(Folder.of(tmp_path).todo.iterdir())) == 1
+
+
+def test_files_that_are_no_chunks_are_left_alone(tmp_path):
+    store = Store(tmp_path)
+    store.create({})
+    offered(store, Chunk(tuple(sweep(2).cells), 1))
+    todo = Folder.of(tmp_path).todo
+    right = {"cells": [sweep().cells[0].id], "width": 1, "source": "", "losses": 0}
+    wrong = (
+        {"cells": 5},
+        {"cells": ["x"]},
+        {"cells": [5]},
+        {"width": 0},
+        {"width": True},
+        {"source": 3},
+        {"losses": "a"},
+    )
+    for number, one in enumerate(wrong):
+        (todo / f"{number}.json").write_bytes(sealed_page({**right, **one}))
+    (todo / "folder.json").mkdir()
+    threads, done = helped(store)
+    threads[0].join()
+    assert done == [6]
+    assert len(list(todo.iterdir())) == len(wrong) + 1
+
+
+def test_a_worker_whose_spool_cannot_be_used_says_so_in_one_sentence(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    store.create({})
+    offered(store, Chunk(tuple(sweep(2).cells), 1))
+
+    def full(path, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(spool_module, "replace_file", full)
+    with pytest.raises(BadInput, match=r"cannot use the spool .*: No space left on device"):
+        serve(tmp_path, cells, lightly)
 
 
 def test_a_worker_asks_again_for_cells_that_it_does_not_know(tmp_path):

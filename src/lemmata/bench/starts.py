@@ -81,9 +81,9 @@ def initial_errors(
 
     def head(query: Array, key: Array, value: Array) -> tuple[Array, Array, Array]:
         carried = value + jnp.eye(*value.shape, dtype=value.dtype) if skip else value
-        sigma = _off(carried @ base.T, _polar(carried @ base.T))
+        sigma = _off(carried @ base.T, polar(carried @ base.T))
         keys, queries = key @ base.T, query @ base.T
-        shared = _polar((keys[:, :discriminative] + queries[:, :discriminative]) / 2)
+        shared = polar((keys[:, :discriminative] + queries[:, :discriminative]) / 2)
         delta = jnp.maximum(_off(keys, _complete(shared, keys)), _off(queries, _complete(shared, queries)))
         return sigma, delta, jnp.stack([jnp.linalg.norm(w, 2) for w in (query, key, value)]).max()
 
@@ -91,15 +91,16 @@ def initial_errors(
     return InitialErrors(sigma.max(), delta.max(), spectral.max())
 
 
-def _polar(columns: Array) -> Array:
+def polar(columns: Array) -> Array:
+    """The closest orthonormal system. A sum: `left @ right` of 20 by 15 on one thread takes LLVM 20 GB to compile."""
     left, _, right = jnp.linalg.svd(columns, full_matrices=False)
-    return left @ right
+    return (left[:, :, None] * right).sum(1)
 
 
 def _complete(shared: Array, columns: Array) -> Array:
     """The shared orthonormal columns, then the orthonormal columns closest to the rest in their complement."""
     rest = columns[:, shared.shape[1] :]
-    return jnp.concatenate([shared, _polar(rest - shared @ (shared.T @ rest))], axis=1)
+    return jnp.concatenate([shared, polar(rest - shared @ (shared.T @ rest))], axis=1)
 
 
 def _off(columns: Array, target: Array) -> Array:

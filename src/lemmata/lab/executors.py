@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from lemmata.ending import last_act
-from lemmata.errors import BadInput, note, require, unknown
-from lemmata.lab.pool import Pool
+from lemmata.errors import BadInput, note, require, require_memory, unknown
+from lemmata.lab.pool import WORKER_BYTES, Pool, require_workers
 from lemmata.lab.spool import Folder, Spool
 
 PLACES = ("local", "dask", "dask://HOST:PORT", "slurm", "spool")
@@ -31,6 +31,7 @@ def hands(on: str = "local", workers: int = 0, limit: float | None = None) -> It
     `local`: worker processes here (none: this process). `dask`: a Dask cluster, started here, or one that is running.
     `slurm`: jobs of a batch system. `spool`: whoever runs `lemmata work` on the folder of the results.
     """
+    require_workers(workers)
     require(on == "local" or limit is None, "a time limit for cells needs local workers.")
     if on == "local":
         pool = Pool(workers, limit=limit)
@@ -72,6 +73,7 @@ class Dask(Executor):
             raise BadInput("Dask is not installed; get it with: pip install 'lemmata[dask]'") from None
         if address:
             return Dask(lambda: Client(f"tcp://{address}", timeout=10, set_as_default=False))
+        require_memory(workers * WORKER_BYTES, f"{workers} worker processes")
         cluster = LocalCluster(workers, threads_per_worker=1, dashboard_address=None)  # pyright: ignore[reportArgumentType]
         return Dask(lambda: Client(cluster, set_as_default=False))
 

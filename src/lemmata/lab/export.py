@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import xarray as xr
 
 from lemmata.errors import BadInput
@@ -9,8 +10,8 @@ from lemmata.lab.disk import taking_its_place
 
 
 def export(results: xr.Dataset, path: Path) -> Path:
-    """Write results to a file; its ending says how."""
-    plain = results.drop_vars("trial")
+    """Write results to a file; its ending says how. Complex numbers are two variables, as neither format has them."""
+    plain = _real(results.drop_vars("trial"))
     runs = set(results["status"].dims)
     try:
         with taking_its_place(path) as temporary:
@@ -23,6 +24,18 @@ def export(results: xr.Dataset, path: Path) -> Path:
                 raise BadInput(f"can export to .nc (netCDF) or .parquet, not to '{path.name}'.")
     except ImportError as error:
         raise BadInput(f"cannot export to '{path.name}': {error}; install lemmata[export].") from None
-    except OSError as error:
-        raise BadInput(f"cannot write '{path}': {error.strerror or error}.") from None
+    except (OSError, RuntimeError) as error:  # netCDF's own
+        raise BadInput(f"cannot write '{path}': {getattr(error, 'strerror', None) or error}.") from None
     return path
+
+
+def _real(results: xr.Dataset) -> xr.Dataset:
+    parts = {
+        f"{name}_{part}": getattr(values, part)
+        for name, values in results.items()
+        if np.iscomplexobj(values)
+        for part in ("real", "imag")
+    }
+    return results.drop_vars([name for name, values in results.items() if np.iscomplexobj(values)]).assign(
+        parts
+    )

@@ -127,7 +127,7 @@ class Order:
             "axes": {name: list(values) for name, values in sweep.dims.items() if name != "seed"},
             "added_axes": {path: list(values) for path, values in self.axes.items()},
             "seeds": len(sweep.seeds),
-            "cells": len(sweep.cells),
+            "cells": len(np.unique(sweep.cells.ids)),
             "trial": describe(sweep.template),
             "precision": fields(sweep.template).get("precision", "float64"),
             "versions": {name: _version(name) for name in PACKAGES} | {"python": platform.python_version()},
@@ -180,9 +180,9 @@ class Order:
         return self._completed(self.sweep, rows)
 
     def counts(self) -> dict[str, int]:
-        """How many cells there are, and how those that were run ended."""
+        """How many cells there are (two places of a grid with the same trial are one), and how those that were run ended."""
         cells = self.sweep.cells
-        return tally(len(cells), self.store.counts(digests(cells.trials), cells.ids))
+        return tally(len(np.unique(cells.ids)), self.store.counts(digests(cells.trials), cells.ids))
 
     @property
     def whole(self) -> bool:

@@ -12,7 +12,7 @@ from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from lemmata.errors import BadInput, require
+from lemmata.errors import BadInput, require, require_memory, shortened
 from lemmata.lab.process import TimeLimit, Worker, cache_compilations, one_thread
 
 __all__ = [
@@ -34,6 +34,11 @@ FALSE_STARTS = 3
 KILLED_AT_START = 30
 """The same for workers that something kills before they are ready."""
 
+
+MOST_WORKERS = 100_000
+
+WORKER_BYTES = 200 << 20
+"""What a worker process takes with JAX loaded and nothing to do, about."""
 
 QUIET = 30.0
 """When nothing was heard from an executor for so many seconds, it is asked to look after its workers, if it can."""
@@ -78,7 +83,8 @@ class Pool:
     """
 
     def __init__(self, workers: int = 0, executor: Executor | None = None, limit: float | None = None):
-        require(workers >= 0, f"the number of workers cannot be {workers}.")
+        require_workers(workers)
+        require_memory(workers * WORKER_BYTES, f"{workers} worker processes")
         require(limit is None or workers > 0, "a time limit needs worker processes (--workers 1 or more).")
         require(limit is None or 0 < limit < float("inf"), f"a cell may take some seconds, not {limit}.")
         self.workers = workers if executor is None else _size_of(executor)
@@ -236,6 +242,14 @@ class Pool:
         finally:
             for future in pending:
                 future.cancel()
+
+
+def require_workers(workers: int) -> None:
+    """Refuse numbers of workers that nobody has."""
+    require(
+        0 <= workers <= MOST_WORKERS,
+        f"the number of workers lies between 0 and {MOST_WORKERS}, not {shortened(workers)}.",
+    )
 
 
 def _here(work: Callable[[Task], Any], tasks: Iterable[Task]) -> Iterator[tuple[Task, Any]]:

@@ -58,16 +58,15 @@ def carry_out(
     ids, told_sources = sweep.cells.ids, sources_of(sweep.cells.trials)
     sources = set(told_sources.values())
     done = store.finished(sources)
-    missing = np.unique(ids[~among(ids, done)])
+    missing, total = np.unique(ids[~among(ids, done)]), len(np.unique(ids))
     if len(missing) or not _told_before(store, manifest):
-        manifest = {"cells": len(ids), **manifest, "sources": told_sources}
+        manifest = {"cells": total, **manifest, "sources": told_sources}
         with store.locked():
             outdated = int(among(missing, store.finished()).sum())
             if outdated:
                 note(f"{outdated} cells in '{store.path}' were made by other code and are computed again.")
-            store.create(manifest, ids if manifest["cells"] == len(ids) else None)
+            store.create(manifest, ids if manifest["cells"] == total else None)
             planned = plan(sweep.cells, pool.workers, done)
-            total = len(np.unique(ids))
             finished = total - len(planned)
             told(finished, total)
             for chunk, outcomes in pool.run(run_chunk, planned, store.path):

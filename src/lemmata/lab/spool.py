@@ -9,6 +9,7 @@ touched any more is put back. A chunk names cells and no code: a worker finds th
 import contextlib
 import itertools
 import os
+import re
 import socket
 import threading
 import time
@@ -26,7 +27,7 @@ from lemmata.lab.disk import Damaged, replace_file, sealed_page, unsealed_page
 from lemmata.lab.outcome import Outcome
 from lemmata.lab.pool import TRIES, Lost, in_one_go
 from lemmata.lab.work import Chunk
-from lemmata.sweep import Cell
+from lemmata.sweep import Cells
 
 BEAT = 5.0
 """Seconds between two signs of life of a worker."""
@@ -42,6 +43,9 @@ LOOK = 0.5
 
 AT_ONCE = 256
 """Files that are taken in before they are kept."""
+
+ID = re.compile("[0-9a-f]{16}")
+"""How a cell is named."""
 
 CENSUS = 20
 """After so many looks it is made sure that every cell is somewhere, and that there are workers."""
@@ -227,18 +231,30 @@ class Spool:
 
 def serve(
     store: Path,
-    cells: Callable[[], Mapping[str, Cell]],
+    cells: Callable[[], Cells],
     work: Callable[[Chunk], Iterator[list[Outcome]]],
     patience: float = 60.0,
 ) -> int:
     """Work on what lies in the spool of a store until nothing has come for `patience` seconds or its driver has closed it;
     returns how many cells were done.
 
-    `cells()` gives the cells of the sweep by identity; it is asked again when a chunk names others.
+    `cells()` gives the cells of the sweep; it is asked again when a chunk names others.
     """
     folder = Folder.of(store)
+    try:
+        return _serve(folder, cells, work, patience)
+    except OSError as error:
+        raise BadInput(f"cannot use the spool '{folder.path}': {error.strerror or error}.") from None
+
+
+def _serve(
+    folder: Folder,
+    cells: Callable[[], Cells],
+    work: Callable[[Chunk], Iterator[list[Outcome]]],
+    patience: float,
+) -> int:
     me = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
-    known: Mapping[str, Cell] = {}
+    known = Cells([])
     foreign: set[str] = set()
     finished, idle_since = 0, time.monotonic()
     while True:
@@ -249,11 +265,13 @@ def serve(
             time.sleep(LOOK)
             continue
         said = _content(claim)
-        wanted = said.get("cells", ())
-        if not known.keys() >= set(wanted):
+        wanted = seg.numbers(said.get("cells", ()))
+        found = known.named(wanted)
+        if found is None:
             known = cells()
-        if wanted and known.keys() >= set(wanted):
-            chunk = Chunk(tuple(known[id] for id in wanted), said["width"], said["source"])
+            found = known.named(wanted)
+        if found:
+            chunk = Chunk(tuple(found), said["width"], said["source"])
             finished += _carry_out(folder, claim, chunk, said["losses"], work)
             idle_since = time.monotonic()
         else:  # damaged, or of a sweep that is not known here
@@ -329,8 +347,12 @@ def _beating(claim: Path) -> Iterator[None]:
 
 
 def _content(path: Path) -> Mapping[str, Any]:
-    """What a chunk file says; nothing if it is gone or damaged."""
+    """What a chunk file says; nothing if it is gone, damaged, or not one of the lab."""
     try:
-        return unsealed_page(path.read_bytes())
-    except (FileNotFoundError, Damaged):
+        said = unsealed_page(path.read_bytes())
+    except (OSError, Damaged):
         return {}
+    cells, width, losses = (said.get(word) for word in ("cells", "width", "losses"))
+    ours = isinstance(cells, list) and all(isinstance(cell, str) and ID.fullmatch(cell) for cell in cells)
+    counted = all(type(count) is int and count >= 0 for count in (width, losses))
+    return said if ours and counted and width and isinstance(said.get("source"), str) else {}

@@ -163,7 +163,7 @@ def test_prediction_names_heads_step_and_what_binds():
         ("mixture.relevant_fraction", 0.15, "must be a whole number"),
         ("mixture.dim", 3, "need at least 4 dimensions"),
         ("step_size", 0.0, "step size must be positive"),
-        ("step_size", float("nan"), "takes a finite number, not nan"),
+        ("step_size", float("nan"), "takes a finite number"),
         ("heads", 1.5, "whole number from 1"),
         ("steps", 0, "at least one step"),
         ("distance", 1e100, "range of numbers"),

@@ -316,8 +316,10 @@ def convergence_time(rate: float, target_loss: float) -> float:
     """Steps from V = 0 until log(1 + e^-V) = eps: `V + e^V = 1 + rate t` at V = -log(e^eps - 1); about 1/(rate eps).
 
     With the rates above: T ~ 2/(eta eps |mu|^2 |w_O|^2) (Theorem 4.1) and T ~ N/(eta eps C_p^2 sigma_p^2 d |w_O|^2)
-    (Theorem 4.2), constants by mean field.
+    (Theorem 4.2), constants by mean field. A loss of 0 is never reached.
     """
+    if target_loss == 0:
+        return inf
     margin = -log(np.expm1(target_loss))
     return (margin + exp(margin) - 1) / rate
 

@@ -10,7 +10,7 @@ from numpy import ndarray
 from scipy.optimize import root_scalar
 
 from lemmata.bench.probes import cap_share
-from lemmata.errors import require
+from lemmata.errors import require, require_memory
 from lemmata.measure.compare import Condition
 from lemmata.studies.graph_transformer.data import surveys
 from lemmata.studies.graph_transformer.data.model import VoteGraph
@@ -29,6 +29,9 @@ from lemmata.study import Prediction
 
 ACCURACY = 0.05
 """eps, where a statement asks for one."""
+
+PAIR_BYTES = 2
+"""What a pair of nodes takes: its distance, and a copy while the table is put together."""
 
 
 class Graph(NamedTuple):
@@ -68,6 +71,7 @@ class Setting(NamedTuple):
 @cache
 def measured(data: VoteGraph) -> Graph:
     """The graph quantities of one drawn graph of a model (seed 0): they hardly differ from draw to draw."""
+    require_memory(PAIR_BYTES * data.nodes**2, f"the distances of {data.nodes} nodes")
     graph = data.graph(0)
     margin = average_margin(graph)
     core = core_distance(margin)

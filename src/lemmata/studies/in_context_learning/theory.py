@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import binom
 
 from lemmata.bench.probes import cap_share
+from lemmata.errors import require
 from lemmata.measure.compare import Condition
 from lemmata.studies.in_context_learning.data import coverage
 from lemmata.studies.in_context_learning.trials import Classic, Layer, Stack
@@ -116,8 +117,8 @@ def few_matches(length: int, fraction: float, lack: float) -> float:
 def first_mass(fraction: float, diagonal: float, norm: float) -> float:
     """Attention on contexts of the query's pattern before training: `(alpha/2) E / (1 + (alpha/2)(E - 1))` with
     E = exp(delta^2 beta^2) (ours; long prompts, no noise)."""
-    e = exp((diagonal * norm) ** 2)
-    return fraction / 2 * e / (1 + fraction / 2 * (e - 1))
+    own = fraction / 2
+    return own / (own + (1 - own) * exp(-((diagonal * norm) ** 2)))
 
 
 def trained_mass(fraction: float, patterns: int) -> float:
@@ -431,6 +432,7 @@ def _met(margin: float) -> tuple[bool, float]:
 def predict(trial: Layer) -> tuple[list[Condition], list[Prediction]]:
     """Tasks, prompt length and steps needed for given numbers of patterns and fractions."""
     s, test = setting(trial), trial.test
+    require(bool(test.fractions), "test.fractions is empty; name a fraction alpha' to predict for.")
     fraction = test.fractions[0]
     return out_of_domain(trial), [
         Prediction("training tasks needed (Lemma E.4.11)", float(least_tasks(s.patterns))),

@@ -149,14 +149,14 @@ def drawn_setting(trial: ViTTraining, index: int) -> Mapping[str, Any]:
     low = np.array([math.log(0.15), 0.05, 0.0, 0.02, 0.05, 0.0])
     high = np.array([math.log(0.6), 0.6, 0.06, 0.4, 0.45, 3.0])
     alpha, ratio, std, sigma, delta, size = low + at * (high - low)
-    relevant = round(math.exp(alpha), 3)
+    relevant, tokens = round(math.exp(alpha), 3), (25, 50, 100)[int(size)]
     return {
         "data.relevant_fraction": relevant,
-        "data.confusion_fraction": round(ratio * relevant, 3),
+        "data.confusion_fraction": round(max(ratio * relevant, 1 / tokens), 3),
         "data.noise_std": round(std, 4),
         "network.value_error": round(sigma, 3),
         "network.key_query_error": round(delta, 3),
-        "data.tokens": (25, 50, 100)[int(size)],
+        "data.tokens": tokens,
         **(SHARED if index % 2 else {}),
     }
 
@@ -402,8 +402,11 @@ def variants(scale: Scale) -> Sweep:
 
 
 def settings(scale: Scale) -> Sweep:
-    count, sizes = by_scale(scale, 4, 32, 64), by_scale(scale, (4, 8), (4, 16, 64, 256), (4, 8, 16, 64, 256))
-    trial = base(scale, (0.4, 0.1), steps=2000, data__fraction_mode="random")
+    count, sizes = (
+        by_scale(scale, 4, 32, 64),
+        by_scale(scale, (4, 8), (8, 32, 128, 512), (8, 16, 32, 64, 128, 512)),
+    )
+    trial = base(scale, (0.4, 0.1), steps=2000)
     drawn = Axis("variant", tuple(range(count)), moving(drawn_setting))
     return Sweep(trial, (drawn, axis("data.samples", sizes)), seeds(scale, 3, 8))
 
@@ -518,7 +521,6 @@ FIGURES: dict[str, Figure] = {
                 "One extension at a time."),
         _figure("settings", settings, pictures.variants,
                 "Random settings in alpha_*, alpha_#, token noise, initial errors, tokens and votes: what `lemmata "
-                "predict` is fitted to and tested on. Fractions fluctuate, so that none has to be a whole number of "
-                "tokens."),
+                "predict` is fitted to and tested on."),
     )
 }  # fmt: skip

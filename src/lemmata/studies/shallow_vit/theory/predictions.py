@@ -56,7 +56,10 @@ def _fits(laws: Mapping[str, Any], s: Setting, shared: bool) -> list[Prediction]
         law = laws[what]
         name = f"{what} needed (fitted)"
         found.append(Prediction(name, evaluate(law, s, shared) / scale))
-        found.append(Prediction(f"{name}: off by a factor of", law["error"]))
+        unknown = "unknown: no setting that was held out shows the need inside its grid."
+        found.append(
+            Prediction(f"{name}: off by a factor of", unknown if law["error"] is None else law["error"])
+        )
         beyond = [
             f"{feature} {value:.3g} outside {low:.3g} to {high:.3g}"
             for feature, value in features(s, shared).items()
