@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sparse
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Integer
 from numpy import ndarray
 
 from lemmata.bench.graphs import adjacency, block_graph, degrees, distances, normalised
@@ -242,7 +242,7 @@ class FourClassGraph(eqx.Module):
 
     def _table(
         self, rng: np.random.Generator, pattern: ndarray, label: ndarray, group: int, confusion: float
-    ) -> Int[ndarray, "node node"]:
+    ) -> Integer[ndarray, "node node"]:
         last = self.buckets - 1
         cores = (self.first, self.second)
         away = np.setdiff1d(np.arange(1, last + 1), cores)
@@ -262,7 +262,7 @@ class FourClassGraph(eqx.Module):
 
 
 def pair_margins(
-    distance: Int[ndarray, "node node"],
+    distance: Integer[ndarray, "node node"],
     pattern: Int[ndarray, " node"],
     label: Int[ndarray, "node 2"],
     buckets: int,
