@@ -127,6 +127,30 @@ def test_no_field_of_a_study_takes_what_is_no_number(id):
                     put(template, path, nonsense)
 
 
+@pytest.mark.parametrize(
+    "error", [OverflowError("too large"), MemoryError("too much"), np.linalg.LinAlgError("no")]
+)
+def test_formulas_that_leave_the_numbers_of_a_computer_are_one_sentence(capsys, monkeypatch, error):
+    def predict(trial):
+        raise error
+
+    monkeypatch.setattr(study("benign-overfitting").room("theory"), "predict", predict)
+    assert main(["predict", "benign-overfitting"]) == 2
+    assert (
+        "the formulas of 'benign-overfitting' leave the numbers of a computer here" in capsys.readouterr().err
+    )
+
+
+def test_what_the_theorems_are_not_about_is_refused_by_predict(capsys):
+    assert main(["predict", "benign-overfitting", "--set", "descent.target_loss=0"]) == 2
+    assert "the theorems are about a target loss eps > 0" in capsys.readouterr().err
+
+
+def test_a_graph_whose_distances_do_not_fit_into_memory_is_refused_by_predict(capsys):
+    assert main(["predict", "graph-transformer", "--set", "data.nodes=1e9"]) == 2
+    assert "the distances of 1000000000 nodes would take about" in capsys.readouterr().err
+
+
 def test_one_axis_under_two_names_is_refused():
     sweep = Sweep(Decay(), (axis("rate", (0.1, 0.2), name="speed"),), (0,))
     with pytest.raises(BadInput, match="the axis 'speed' is given twice"):
@@ -139,6 +163,7 @@ def test_one_axis_under_two_names_is_refused():
         (["--set", "samples=2", "--set", "samples=3"], "'samples' is set twice"),
         (["--budget", "-5"], "add --adaptive"),
         (["--adaptive", "--budget", "-5"], "a number of trainings, not -5"),
+        (["--adaptive", "--width", "inf"], "positive and finite, not inf"),
         (["--limit", "nan"], "some seconds, not nan"),
         (["--workers", "-1"], "between 0 and 100000, not -1"),
         (["--workers", "9" * 400], "between 0 and 100000, not 999"),
@@ -295,3 +320,26 @@ def test_a_finished_store_that_was_moved_is_read_without_a_write(tmp_path, monke
             sweep, Store(tmp_path), {**order, "command": "lemmata run x --out there"}, Pool(), told
         )
     assert rows.values["square"].tolist() == [4.0, 9.0]
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("lemmata run a/b; rm -rf /", "to repeat or resume: lemmata run 'a/b;' rm -rf /"),
+        ("rm -rf /", None),
+        ("lemmata run '", None),
+        (["lemmata", "run"], None),
+    ],
+)
+def test_what_a_manifest_says_does_nothing_in_a_terminal_or_a_shell(tmp_path, capsys, command, shown):
+    store = Store(tmp_path)
+    with store.locked():
+        store.create(
+            {"cells": 1, "sources": {}, "alone": True, "command": command, "started": "\x1b[2Jnow\nand then"}
+        )
+    assert main(["status", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "a sweep of its own, started  [2Jnow and then"
+    assert lines[2:] == ([shown] if shown else [])
+    assert main(["run", "\x1b[2J"]) == 2
+    assert "\x1b" not in capsys.readouterr().err

@@ -5,6 +5,7 @@ import json
 import re
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -185,3 +186,14 @@ def test_conditions_are_functions_of_a_trial(study):
 def test_no_two_studies_share_the_identity_of_a_trial():
     ids = [identity(s.figure(id).sweep("smoke").template, 0) for s in STUDIES for id in list(s.figures)[:1]]
     assert len(set(ids)) == len(ids)
+
+
+def test_the_readme_counts_the_published_verdicts_under_the_first_reading():
+    said = (Path(__file__).parents[1] / "README.md").read_text()
+    for study in STUDIES:
+        published = {(one["id"], one["reading"]): one["verdict"] for one in study.published}
+        first = {id: next(iter(study.figure(id).readings), "") for id in study.figures}
+        found = [published.get((claim.id, first[claim.figure]), "not judged") for claim in study.claims]
+        words = ("holds", "fails", "inconclusive", "not judged")
+        row = [f"`{study.id}`", str(len(found)), *(str(found.count(word)) for word in words)]
+        assert f"| {' | '.join(row)} |" in said

@@ -4,13 +4,14 @@ import argparse
 import json
 import math
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lemmata import ending
-from lemmata.errors import BadInput, text_of
+from lemmata.errors import BadInput, printable, text_of
 from lemmata.study import SCALES, Study, studies, study
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return options.command(options) or 0
     except BadInput as error:
-        print(f"lemmata: {error}", file=sys.stderr)
+        print(f"lemmata: {printable(str(error))}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -114,7 +115,7 @@ def run(options: argparse.Namespace) -> int:
         except (
             BadInput
         ) as error:  # a disk that is full or cannot be written to is no reason not to tell the verdicts
-            print(f"lemmata: {error}", file=sys.stderr)
+            print(f"lemmata: {printable(str(error))}", file=sys.stderr)
     counts = order.counts()
     report = {
         "study": own.id,
@@ -132,7 +133,7 @@ def run(options: argparse.Namespace) -> int:
         _print_verdicts(verdicts)
         print(f"\n{_said(counts)}")
         for reason in reasons(order.store) if counts["failed"] else ():
-            print(f"  failed because: {reason}")
+            print(printable(f"  failed because: {reason}"))
         if law is not None:
             said = f"{law.value:.3g} [{law.low:.3g}, {law.high:.3g}]" if law.exists else law.note
             print(f"exponent of the boundary: {said} from {counts['done']} trainings")
@@ -219,14 +220,14 @@ def status(options: argparse.Namespace) -> None:
     said = {word: manifest.get(word, "") for word in ("study", "figure", "scale", "reading", "draw")}
     reading = f", {said['reading']}" if said["reading"] else ""
     name = f"{said['study']}/{said['figure']} ({said['scale']}{reading}), draw {said['draw']}"
-    print(
-        f"{name if said['figure'] else 'a sweep of its own'}, started {manifest.get('started', 'some day')}"
-    )
+    name = name if said["figure"] else "a sweep of its own"
+    print(printable(f"{name}, started {manifest.get('started', 'some day')}"))
     print(", ".join(f"{name}: {count}" for name, count in counts.items()))
     for reason in sorted(store.reasons()) if counts["failed"] else ():
-        print(f"  failed because: {reason}")
-    if "command" in manifest:
-        print(f"to repeat or resume: {manifest['command']}")
+        print(printable(f"  failed because: {reason}"))
+    command = _own_command(manifest.get("command"))
+    if command:
+        print(f"to repeat or resume: {command}")
 
 
 def verify(options: argparse.Namespace) -> int:
@@ -395,6 +396,15 @@ def _workers(options: argparse.Namespace) -> int:
 def _said(counts: dict[str, int]) -> str:
     ended = ", ".join(f"{counts[name]} {name}" for name in ("failed", "diverged", "capped"))
     return f"{counts['done']} of {counts['cells']} cells done; {ended}"
+
+
+def _own_command(told: object) -> str:
+    """A command of the lab that a manifest tells of, fit to be copied into a shell; nothing if it is none."""
+    try:
+        words = shlex.split(told) if isinstance(told, str) else []
+    except ValueError:
+        return ""
+    return printable(shlex.join(words)) if words[:2] == ["lemmata", "run"] else ""
 
 
 def _title_page(s: Study) -> dict[str, Any]:

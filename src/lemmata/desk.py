@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 WORDS = {"study": str, "figure": str, "scale": str, "seeds": int, "out": str, "reading": str}
 """What a sweep file can say beside its tables, and a manifest too."""
 
+MOST_DRAWS = 10**6
+"""Neither have seeds been drawn anew more often, nor results been looked at."""
+
 Shown = Callable[[str], AbstractContextManager[Progress]]
 
 
@@ -142,7 +145,7 @@ def _again(folder: Path, scale: str | None, given: Mapping[str, Any]) -> Order:
         require(word in old, f"the manifest of '{folder}' does not say '{word}'.")
     _require_kinds({word: value for word, value in old.items() if word in kinds}, kinds, str(folder))
     require(
-        old.get("draw", 0) >= 0 and old.get("looks", 1) > 0,
+        0 <= old.get("draw", 0) <= MOST_DRAWS and 0 < old.get("looks", 1) <= MOST_DRAWS,
         f"the manifest of '{folder}' is not one of the lab.",
     )
     _require_lists(old["added_axes"], str(folder))

@@ -40,6 +40,15 @@ def shortened(value: object) -> str:
     return said if len(said) <= 60 else f"{said[:56]}..."
 
 
+def printable(text: str) -> str:
+    """Text of others on one line, with nothing that a terminal would obey.
+
+    >>> printable("one\\ntwo\\x1b[2J")
+    'one two [2J'
+    """
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
 def require(condition: bool, sentence: str) -> None:
     """Raise ``BadInput(sentence)`` unless the condition is met."""
     if not condition:
@@ -66,4 +75,4 @@ def text_of(path: Path) -> str:
 
 def note(sentence: str) -> None:
     """Tell the user something that is not an error, beside the output."""
-    print(f"lemmata: {sentence}", file=sys.stderr)
+    print(f"lemmata: {printable(sentence)}", file=sys.stderr)

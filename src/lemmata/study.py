@@ -207,12 +207,15 @@ class Study:
     def predict(self, trial: Any) -> "tuple[list[Condition], list[Prediction]]":
         """The conditions of the theorems at a trial, with margins, and what they predict for it."""
         theory = self.room("theory")
+        from jax.errors import JaxRuntimeError
+        from numpy.linalg import LinAlgError
+
         try:
             return theory.predict(trial)
-        except (ArithmeticError, MemoryError) as error:
+        except (ArithmeticError, MemoryError, LinAlgError, JaxRuntimeError) as error:
             why = " ".join(f"{type(error).__name__}: {error}".split())
             raise BadInput(
-                f"the formulas of '{self.id}' leave the numbers of a computer here: {why}."
+                f"the formulas of '{self.id}' leave the numbers of a computer here: {why}"
             ) from error
 
     def check(

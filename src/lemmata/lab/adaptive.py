@@ -59,7 +59,7 @@ def refine(
     `run(sweep)` gives the results of a sweep, running only what is missing. `budget` is the most trainings to spend;
     `batch` how many a round adds.
     """
-    require(width > 0, f"the width of the interval must be positive, not {width:g}.")
+    require(0 < width < np.inf, f"the width of the interval must be positive and finite, not {width:g}.")
     names = [a.name for a in sweep.axes]
 
     def observe(counts: np.ndarray) -> xr.DataArray:

@@ -13,9 +13,9 @@ def glance(store: Store) -> dict[str, int] | None:
     """
     manifest = store.manifest
     cells, sources = manifest.get("cells"), manifest.get("sources")
-    if manifest.get("alone") is not True or type(cells) is not int or not isinstance(sources, dict):
+    if manifest.get("alone") is not True or type(cells) is not int or cells < 1:
         return None
-    if not all(isinstance(digest, str) for digest in sources.values()):
+    if not isinstance(sources, dict) or not all(isinstance(digest, str) for digest in sources.values()):
         return None
     return tally(cells, store.counts(as_it_is(sources)))
 

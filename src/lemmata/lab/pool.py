@@ -248,7 +248,7 @@ def require_workers(workers: int) -> None:
     """Refuse numbers of workers that nobody has."""
     require(
         0 <= workers <= MOST_WORKERS,
-        f"the number of workers lies between 0 and {MOST_WORKERS}, not {shortened(workers)}.",
+        f"the number of workers (--workers) lies between 0 and {MOST_WORKERS}, not {shortened(workers)}.",
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.special import wrightomega
 
+from lemmata.errors import require
 from lemmata.measure.compare import Condition
 from lemmata.study import Prediction
 
@@ -316,10 +317,8 @@ def convergence_time(rate: float, target_loss: float) -> float:
     """Steps from V = 0 until log(1 + e^-V) = eps: `V + e^V = 1 + rate t` at V = -log(e^eps - 1); about 1/(rate eps).
 
     With the rates above: T ~ 2/(eta eps |mu|^2 |w_O|^2) (Theorem 4.1) and T ~ N/(eta eps C_p^2 sigma_p^2 d |w_O|^2)
-    (Theorem 4.2), constants by mean field. A loss of 0 is never reached.
+    (Theorem 4.2), constants by mean field.
     """
-    if target_loss == 0:
-        return inf
     margin = -log(np.expm1(target_loss))
     return (margin + exp(margin) - 1) / rate
 
@@ -665,6 +664,7 @@ def samples_needed(s: Setting) -> float:
 def predict(trial: Any) -> tuple[list[Condition], list[Prediction]]:
     """What the theory says about a trial, without training it."""
     s = setting(trial)
+    require(s.target_loss > 0, "the theorems are about a target loss eps > 0; set descent.target_loss.")
     constant = critical_ratio_of(s)
     benign = drive_ratio(s) > constant
     rate, stage1, stage2, stage3, leak = (
