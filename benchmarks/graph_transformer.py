@@ -43,12 +43,16 @@ def main() -> None:
     with double():
         trial = with_precision(TRIAL)
         state = jax.jit(lambda one, key: one.start(key))(trial, random_key(TRIAL, 0))
-    contestants = {
-        "peak": matrix_peak(),
-        "lab": lab_steps(trial, state, chosen.steps),
-        "lab, the gradient alone": lab_slopes(trial, state, chosen.steps),
-        "memory floor": gathers(state, chosen.steps),
-    } | torch_steps(state, chosen.steps)
+    contestants = (
+        {
+            "peak": matrix_peak(),
+            "lab": lab_steps(trial, state, chosen.steps),
+            "lab, the gradient alone": lab_slopes(trial, state, chosen.steps),
+            "memory floor": gathers(state, chosen.steps),
+        }
+        | lab_draws(trial, state, chosen.steps)
+        | torch_steps(state, chosen.steps)
+    )
     report(fastest(contestants, chosen.rounds), chosen.steps)
 
 
@@ -59,6 +63,8 @@ def report(times: dict[str, float], steps: int) -> None:
     )
     each = {name: seconds / steps for name, seconds in times.items()}
     floor = each.pop("memory floor")
+    for name in DRAWS:
+        print(f"{name:32s} {each.pop(name) * 1e3:7.3f} ms")
     print(f"memory floor {floor * 1e3:.3f} ms, {floor / each['lab']:.0%} of the lab's step")
     for name, seconds in each.items():
         rate = FLOPS / seconds / 1e9
@@ -97,6 +103,36 @@ def lab_slopes(trial: GraphTraining, state, steps: int) -> Callable[[], object]:
             return jax.block_until_ready(run(state.params))
 
     return work
+
+
+DRAWS = ("lab, drawing the sets alone", "lab, the order of labels alone")
+
+
+def lab_draws(trial: GraphTraining, state, steps: int) -> dict[str, Callable[[], object]]:
+    """What a step draws: the sets of a batch with their tokens, and the labelled nodes of the batch."""
+    way, batch = jax.random.wrap_key_data(state.key), state.data[:BATCH]
+
+    def sets(step, total):
+        found = trial.seen(batch, state.world, jax.random.fold_in(way, step))
+        return total[0] + found.tokens, total[1] + found.distance
+
+    def order(step, total):
+        return total + trial.batch(way, step, state.data, state.world)
+
+    def looped(part: Callable, like) -> Callable[[], object]:
+        run = jax.jit(lambda total: jax.lax.fori_loop(0, steps, part, total))
+
+        def work() -> object:
+            with double():
+                return jax.block_until_ready(run(like))
+
+        return work
+
+    begun = (
+        (np.zeros((BATCH, SET, DIM), np.float32), np.zeros((BATCH, SET), np.int32)),
+        np.zeros(BATCH, np.int32),
+    )
+    return {name: looped(part, like) for name, part, like in zip(DRAWS, (sets, order), begun, strict=True)}
 
 
 def gathers(state, steps: int) -> Callable[[], object]:
