@@ -3,8 +3,8 @@ drawn anew, and Figure 3.3 (a).
 
 Peers are given their sets; the extra lines have PyTorch draw them too, by the largest of random numbers, and PyTorch
 Geometric's way, which makes an edge of every node of a set and sums over edges with its softmax and scatter. What a step of
-the lab has beyond its gradient: drawing 3840 places without replacement, the order of the labels, the keys and the update. The
-gradient is short products of 20 columns, which do not reach the peak of a large one.
+the lab has beyond its gradient: drawing 3840 places without replacement and gathering what they name, the order of the labels,
+the keys and the update. The gradient is short products of 20 columns, which do not reach the peak of a large one.
 """
 
 from collections.abc import Callable
@@ -82,21 +82,22 @@ def work(nodes: int, batch: int, sampled: int, neurons: int) -> Work:
 # With sets that peers draw themselves ------------------------------------------------------------------------------------
 
 
+GRADIENT, SETS, ORDER = "gradient and update alone", "drawing the sets alone", "order of the labels alone"
+
+
 def extra(paper: bool) -> dict[str, Measure]:
     one = template()
     given = with_precision(one)
     state = jax.jit(lambda trial, key: trial.start(key))(given, random_key(one, 0))
     contestants = {
         "lab": lab(put_all(one, {"descent.steps": 1_000_000, "descent.logs": 2})),
-        "gradient": gradients(given, state),
+        GRADIENT: gradients(given, state),
+        **draws(given, state),
         **drawing_peers(one, state),
     }
     times = {name: t.best for name, t in in_turns(contestants, 5).items()}
-    found = {
-        "the lab's gradient and update on given sets, of its step": Measure(
-            times["gradient"] / times["lab"], ""
-        )
-    }
+    alone = (GRADIENT, SETS, ORDER)
+    found = {f"{what}, of the lab's step": Measure(times[what] / times["lab"], "") for what in alone}
     for who in ("PyTorch", "PyTorch Geometric"):
         both = [times[name] for name in times if name.startswith(f"{who},")]
         if both:
@@ -117,6 +118,28 @@ def gradients(trial: GraphTraining, state: Any) -> Contestant:
 
     run = jax.jit(lambda weights, count: jax.lax.fori_loop(0, count, step, weights))
     return Contestant(lambda count: jax.block_until_ready(run(state.params, count)))
+
+
+def draws(trial: GraphTraining, state: Any) -> dict[str, Contestant]:
+    """What a step draws: the sets of a batch with their tokens, and the labelled nodes of the batch."""
+    way, batch = jax.random.wrap_key_data(state.key), state.data[: trial.descent.batch]
+
+    def sets(number: Any) -> Any:
+        found = trial.seen(batch, state.world, jax.random.fold_in(way, number))
+        return found.tokens, found.distance
+
+    def looped(drawn: Callable[[Any], Any]) -> Contestant:
+        def added(number: Any, total: Any) -> Any:
+            return jax.tree.map(jnp.add, total, drawn(number))
+
+        run = jax.jit(lambda total, count: jax.lax.fori_loop(0, count, added, total))
+        begun = jax.tree.map(jnp.zeros_like, drawn(0))
+        return Contestant(lambda count: jax.block_until_ready(run(begun, count)))
+
+    return {
+        SETS: looped(sets),
+        ORDER: looped(lambda number: trial.batch(way, number, state.data, state.world)),
+    }
 
 
 def drawing_peers(trial: GraphTraining, state: Any) -> dict[str, Contestant]:

@@ -5,11 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.bench.graphs import normalised
+from lemmata.bench.graphs import normalised, read_graph
 from lemmata.errors import BadInput
 from lemmata.studies.gcn_sampling import network, theory
 from lemmata.studies.gcn_sampling.data import (
+    ChungLu,
     DegreeGroups,
+    FileGroups,
     as_sparse,
     no_such_graph,
     normalised_rows,
@@ -57,6 +59,56 @@ def test_drawn_pairs_make_the_normalised_adjacency_of_the_bench():
     theirs = normalised(simple_graph(pairs, 40))
     np.testing.assert_allclose(ours.toarray(), theirs.toarray(), atol=1e-15)
     assert abs(np.diff(theirs.indptr)[:8].mean() - 7) < 1.5  # degrees about 6, and the loop
+
+
+def test_chung_lu_joins_each_pair_by_itself_with_a_chance_by_their_degrees():
+    """Over 400 graphs: the share of each kind of pair that is joined, within five deviations; no row is too long."""
+    one = ChungLu(degrees=(6, 2), sizes=(8, 32))
+    pairs = jax.jit(jax.vmap(one.draw_pairs))(jax.random.split(jax.random.key(0), 400))
+    met = np.mean([simple_graph(p, 40).toarray() for p in np.asarray(pairs)], axis=0)
+    kinds = {
+        (0, 0): (slice(0, 8), slice(0, 8), 28),
+        (0, 1): (slice(0, 8), slice(8, 40), 256),
+        (1, 1): (slice(8, 40), slice(8, 40), 496),
+    }
+    for (g, h), (own, other, count) in kinds.items():
+        chance = 1 - np.exp(-one.degrees[g] * one.degrees[h] / (6 * 8 + 2 * 32))
+        found = met[own, other].sum() / (2 if g == h else 1) / count
+        assert abs(found - chance) < 5 * np.sqrt(chance * (1 - chance) / (400 * count))
+    longest = max(np.diff(simple_graph(p, 40).indptr).max() for p in np.asarray(pairs))
+    assert longest < one.widest
+
+
+@pytest.fixture
+def graph_file(tmp_path):
+    """A star of six nodes and a pair, with three features and two classes."""
+    path = tmp_path / "graph.npz"
+    edges = np.array([[3, n] for n in (0, 1, 2, 4, 5)] + [[6, 7]])
+    features = np.arange(24.0).reshape(8, 3) + 1
+    np.savez(path, edges=edges, features=features, labels=np.array([0, 0, 1, 1, 0, 1, 1, 0]))
+    return path
+
+
+def test_a_graph_from_a_file_is_numbered_by_degree_and_keeps_its_edges_and_classes(graph_file):
+    one = FileGroups(path=str(graph_file), components=3)
+    world = one.draw(jax.random.key(0), jnp.dtype(float))
+    theirs = normalised(read_graph(graph_file).adjacency).toarray()
+    order = [3, 0, 1, 2, 4, 5, 6, 7]
+    np.testing.assert_allclose(as_sparse(world.graph).toarray(), theirs[np.ix_(order, order)], atol=1e-15)
+    assert np.argmax(world.labels, axis=1).tolist() == [1, 0, 0, 1, 0, 1, 1, 0]
+    assert (one.sizes, one.degrees, one.outputs, one.widest) == ((4, 4), (5, 1), 2, 6)
+    np.testing.assert_allclose(np.linalg.norm(world.features, axis=1), 1)
+
+
+def test_files_that_do_not_do_are_refused_in_one_sentence(graph_file, tmp_path):
+    with pytest.raises(BadInput, match="8 nodes cannot be cut into 9 groups"):
+        FileGroups(path=str(graph_file), groups=9)
+    held = dict(np.load(graph_file)) | {"labels": np.array([0, 0, -1, 1, 0, -1, 1, 0])}
+    np.savez(tmp_path / "unknown.npz", **held)
+    with pytest.raises(BadInput, match=r"2 nodes of '.*' have no class"):
+        FileGroups(path=str(tmp_path / "unknown.npz"))
+    with pytest.raises(BadInput, match="is not a graph file"):
+        FileGroups(path=str(tmp_path / "nowhere.npz"))
 
 
 def test_labels_are_those_of_dense_matrices(world):

@@ -13,7 +13,8 @@ from lemmata.errors import BadInput
 from lemmata.studies.gcn_sampling import theory
 from lemmata.studies.gcn_sampling.trials import Alternative, Existence, NearStart, Training
 from lemmata.studies.gcn_sampling.trials.draws import drawn
-from lemmata.studies.gcn_sampling.trials.start import Problem, begin, concept, mixture_distance, moved
+from lemmata.studies.gcn_sampling.trials.rounds import Curvature, Problem, concept, smoothed
+from lemmata.studies.gcn_sampling.trials.start import begin, mixture_distance, moved
 
 SERIES = [
     (theory.EXP, 1.3),
@@ -266,6 +267,38 @@ def test_the_gradient_of_the_smoothed_objective_is_its_difference(problem):
     there, back = (one.objective(moved(at, step, sign * tiny), 0.9) for sign in (1, -1))
     wanted = sum(float(np.sum(a * b)) for a, b in zip(slope, step, strict=True))
     assert (there - back) / (2 * tiny) == pytest.approx(wanted, rel=1e-5)
+
+
+def test_the_curvature_of_the_smoothed_objective_is_the_difference_of_its_gradient(problem):
+    """Along a random direction, by steps so small that no sign turns; and its lowest eigenvalue by a dense matrix."""
+    one, at = problem
+    rng, tiny = np.random.default_rng(5), 1e-7
+    along = rng.normal(size=at[0].shape), rng.normal(size=at[1].shape)
+    found = one.curved(at, 0.9, along)
+    there, back = (one.gradient(moved(at, along, sign * tiny), 0.9) for sign in (1, -1))
+    for own, plus, minus in zip(found, there, back, strict=True):
+        np.testing.assert_allclose(own, (plus - minus) / (2 * tiny), rtol=1e-4, atol=1e-6)
+    columns = []
+    for place in np.eye(96):
+        parts = one.curved(at, 0.9, (place[:60].reshape(10, 6), place[60:].reshape(6, 6)))
+        columns.append(np.concatenate([part.ravel() for part in parts]))
+    whole = np.array(columns)
+    np.testing.assert_allclose(whole, whole.T, atol=1e-14)
+    assert one.lowest_curvature(at, 0.9) == pytest.approx(np.linalg.eigvalsh(whole)[0], rel=1e-8)
+
+
+def test_rounds_begin_where_nothing_is_learnt_and_have_the_documents_sizes():
+    found = smoothed(Curvature(width=4), np.random.default_rng(0))
+    assert found.objective(found.untouched, 1.0) == pytest.approx(
+        np.mean(
+            [
+                0.5 * np.mean(np.sum((found.net.outputs(w) - found.labels) ** 2, 1))
+                for w in found.at(found.untouched)
+            ]
+        )
+    )
+    assert theory.curvature_bound(16, 16) == pytest.approx(-(256.0**-8))
+    assert theory.decay_end(1.0) == pytest.approx(0.04)
 
 
 def test_the_best_move_with_random_signs_lowers_the_objective_most(problem):

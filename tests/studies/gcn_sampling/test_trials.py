@@ -5,11 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lemmata.errors import BadInput
 from lemmata.guard import double
 from lemmata.loop import train
 from lemmata.studies.gcn_sampling import network
 from lemmata.studies.gcn_sampling.data import DegreeGroups
-from lemmata.studies.gcn_sampling.trials import Training, Twins
+from lemmata.studies.gcn_sampling.trials import OnFile, Training, Twins
 from lemmata.trial import put, put_all, with_precision
 
 GRAPH = DegreeGroups(degrees=(6, 2), sizes=(8, 32), features=4, target_width=3)
@@ -130,3 +131,21 @@ def test_the_practical_parametrisation_learns_the_readout_and_has_no_biases():
     assert not np.any(before.weights.bias1)
     assert not np.any(after.weights.bias2)
     assert float(jnp.max(jnp.abs(after.weights.readout - before.weights.readout))) > 0
+
+
+@pytest.mark.slow
+def test_a_training_on_a_file_finds_classes_that_its_features_tell():
+    """The made graph: three classes, a third guessed right by chance; accuracy is that of the largest output."""
+    trial = put_all(OnFile(), {"training.width": 16, "training.budget": 200, "training.descent.steps": 200})
+    found = train(trial, seed=0)
+    assert found["accuracy"] > 0.6
+    assert found["accuracy"] == pytest.approx(found["star_accuracy"])
+    state = jax.jit(lambda key: trial.start(key))(jax.random.key(0))
+    assert float(trial.accuracy(state.world.labels, state.world)) == 1.0
+
+
+def test_the_cross_entropy_of_classes_is_one_at_zero_outputs_and_is_for_files_only():
+    found = OnFile().training.losses(jnp.zeros((1, 3)), jnp.array([[0.0, 1.0, 0.0]]))
+    assert float(found[0]) == pytest.approx(1.0)
+    with pytest.raises(BadInput, match="cross-entropy for the classes of a graph file"):
+        put(SMALL, "descent.loss", "cross-entropy")

@@ -412,6 +412,20 @@ def test_the_noise_floor_is_the_stationary_law_of_linear_descent():
     assert exact < bounds.noise_floor_bound(s, step, bound, 1 - step * spectrum[0], samples)
 
 
+def test_noise_drawn_once_moves_the_end_by_the_inverse_curvature():
+    """Linear descents, each with a noise of its own that stays: the root mean square of their ends."""
+    spectrum, step, bound, samples, runs = np.array([0.05, 0.4, 1.0]), 0.9, 0.3, 50, 4000
+    shift = np.random.default_rng(0).uniform(-bound, bound, (runs, samples, 3)).mean(1)
+    place = np.zeros((runs, 3))
+    for _ in range(300):
+        place = place - step * (spectrum * place + shift)
+    found = np.sqrt(np.mean(np.sum(place**2, axis=1)))
+    exact = population.fixed_noise_shift(spectrum, bound, samples)
+    assert found == pytest.approx(
+        exact, rel=0.05
+    )  # a chi-square of about one degree, 4000 times: 1.1 % a deviation
+
+
 def test_adding_samples_of_a_group_helps_everybody_and_that_group_most():
     s = _setting(spreads=(1.0, 3.0))
     found = population.fisher_information(s.mixture, s.teacher)

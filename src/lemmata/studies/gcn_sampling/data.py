@@ -1,10 +1,13 @@
-"""Graphs with degree groups, features of their nodes, and labels that depend on neighbours through a column-scaled adjacency.
+"""Graphs with degree groups, features of their nodes, and labels that depend on neighbours through a column-scaled adjacency;
+or all of these from a file.
 
-Everything has the same shape for every draw: stubs are paired, and what is no edge (a loop, a second copy) is sorted to the
+Everything has the same shape for every draw: pairs are drawn, and what is no edge (a loop, a second copy) is sorted to the
 end. Nodes are numbered group by group.
 """
 
-from functools import cached_property
+from abc import abstractmethod
+from functools import cache, cached_property
+from math import ceil, sqrt
 from typing import Literal, NamedTuple
 
 import equinox as eqx
@@ -13,8 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sparse
 from jaxtyping import Array, Float, Int
+from scipy.sparse.linalg import svds
 
-from lemmata.bench.graphs import adjacency
+from lemmata.bench import graphs
+from lemmata.bench.graphs import GraphFile, adjacency, read_graph
 from lemmata.errors import require
 from lemmata.trial import Key, fixed
 
@@ -39,8 +44,9 @@ class World(NamedTuple):
     order: Int[Array, " node"]
 
 
-class DegreeGroups(eqx.Module):
-    """A random graph with `sizes[l]` nodes of degree about `degrees[l]`, normal features, and labels (5.20) or (5.12).
+class RandomGroups(eqx.Module):
+    """A random graph with `sizes[l]` nodes of degree about `degrees[l]`, normal features, and labels (5.20) or (5.12). How
+    edges are drawn is left open: `DegreeGroups`, `ChungLu`.
 
     `target_scaling` is p-hat: labels are made with `A diag(p-hat)`. `target`: `product` is (5.20), `concept` the class
     (5.12) with phi(z) = z + z^2/2 and Phi(z) = 1 + z/2. `unit_labels` divides all labels by the root of their second
@@ -83,14 +89,14 @@ class DegreeGroups(eqx.Module):
     def group_of(self) -> Int[np.ndarray, " node"]:
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
-    @cached_property
-    def edges(self) -> int:
-        """Pairs of stubs; an odd one stays alone."""
-        return sum(d * n for d, n in zip(self.degrees, self.sizes, strict=True)) // 2
-
     @property
-    def slots(self) -> int:
-        return 2 * self.edges + self.nodes
+    @abstractmethod
+    def widest(self) -> int:
+        """The most entries that a row of A can have."""
+
+    @abstractmethod
+    def draw_pairs(self, key: Key) -> Int[Array, "edge 2"]:
+        """Pairs of nodes, of which those that are no loop and come first are the edges."""
 
     def draw(self, key: Key, dtype: jnp.dtype) -> World:
         of_graph, of_features, of_target, of_order = jax.random.split(key, 4)
@@ -101,11 +107,6 @@ class DegreeGroups(eqx.Module):
         labels = self.labels_of(of_target, graph, features)
         return World(graph, features, labels, jax.random.permutation(of_order, self.nodes))
 
-    def draw_pairs(self, key: Key) -> Int[Array, "edge 2"]:
-        """Stub matching: every node as often as its degree says, shuffled, and taken two by two."""
-        stubs = np.repeat(np.arange(self.nodes), np.repeat(self.degrees, self.sizes))
-        return jax.random.permutation(key, jnp.asarray(stubs))[: 2 * self.edges].reshape(-1, 2)
-
     def labels_of(
         self, key: Key, graph: Graph, features: Float[Array, "node feature"]
     ) -> Float[Array, "node output"]:
@@ -113,6 +114,52 @@ class DegreeGroups(eqx.Module):
         make = product_labels if self.target == "product" else concept_labels
         labels = make(key, graph, features, scale, self.target_width, self.outputs)
         return jnp.where(self.unit_labels, labels / jnp.sqrt(jnp.mean(labels**2)), labels)
+
+
+class DegreeGroups(RandomGroups):
+    """Stub matching: every node as often as its degree says, shuffled, and taken two by two; an odd one stays alone."""
+
+    @cached_property
+    def edges(self) -> int:
+        return sum(d * n for d, n in zip(self.degrees, self.sizes, strict=True)) // 2
+
+    @property
+    def widest(self) -> int:
+        return max(self.degrees) + 1
+
+    def draw_pairs(self, key: Key) -> Int[Array, "edge 2"]:
+        stubs = np.repeat(np.arange(self.nodes), np.repeat(self.degrees, self.sizes))
+        return jax.random.permutation(key, jnp.asarray(stubs))[: 2 * self.edges].reshape(-1, 2)
+
+
+class ChungLu(RandomGroups):
+    """Degrees as expectations: nodes i and j are joined with the chance `1 - exp(-d_i d_j / sum of d)`, every pair by itself.
+    Chung and Lu have `d_i d_j / sum of d`, which is the same to the first order; this form is that of Norros and Reittu.
+
+    A Poisson number of pairs is drawn, with mean `sum d / 2`, both ends in proportion to d; loops and second copies are no
+    edges. Room is kept for 8 deviations and 10 more than the mean, of pairs and of neighbours: the chance that one of a
+    million nodes had more is below 1e-7.
+    """
+
+    @property
+    def widest(self) -> int:
+        return min(_room(max(self.degrees)) + 1, self.nodes)
+
+    def draw_pairs(self, key: Key) -> Int[Array, "edge 2"]:
+        of_count, of_ends = jax.random.split(key)
+        degrees, sizes = np.asarray(self.degrees), np.asarray(self.sizes)
+        total = int(degrees @ sizes)
+        room = _room(total / 2)
+        stub = jax.random.randint(of_ends, (room, 2), 0, total)
+        first, begin = np.cumsum(degrees * sizes) - degrees * sizes, np.cumsum(sizes) - sizes
+        group = jnp.sum(stub[..., None] >= jnp.asarray(first[1:]), axis=-1)
+        ends = jnp.asarray(begin)[group] + (stub - jnp.asarray(first)[group]) // jnp.asarray(degrees)[group]
+        drawn = jnp.arange(room)[:, None] < jax.random.poisson(of_count, total / 2)
+        return jnp.where(drawn, ends, 0)
+
+
+def _room(mean: float) -> int:
+    return ceil(mean + 8 * sqrt(mean)) + 10
 
 
 def no_such_graph(degrees: tuple[int, ...], sizes: tuple[int, ...]) -> str:
@@ -227,3 +274,120 @@ def concept_labels(
     )
     readout = jax.random.uniform(keys[4], (width, outputs), features.dtype, -1, 1)
     return aggregate(graph, ((1 + r1 / 2) * r2) @ readout, scale)
+
+
+# Files -----------------------------------------------------------------------------------------------------------------
+
+
+class Held(NamedTuple):
+    """A graph from a file as a training sees it: edges, features and classes of the nodes in their new order, and the group
+    sizes and largest degrees."""
+
+    pairs: Int[np.ndarray, "edge 2"]
+    features: Float[np.ndarray, "node feature"]
+    classes: Int[np.ndarray, " node"]
+    sizes: tuple[int, ...]
+    degrees: tuple[int, ...]
+
+
+class FileGroups(eqx.Module):
+    """A graph, features and classes from a file (`bench.graphs.read_graph`; without a path a small made one). Nodes are
+    sorted by their degrees, the highest first, and cut into `groups` parts of equal size. Labels are a 1 for the class of a
+    node and 0 for the others.
+
+    Features are the coordinates along the `components` leading right singular vectors of the file's table, rows scaled to
+    length 1. Only the labelled nodes are random.
+    """
+
+    path: str = fixed(default="")
+    groups: int = fixed(default=2)
+    components: int = fixed(default=32)
+
+    def __check_init__(self):
+        require(
+            self.groups >= 1 and self.components >= 1,
+            "a graph file takes at least one group and one component.",
+        )
+        require(
+            self.groups <= self.nodes,
+            f"{self.nodes} nodes cannot be cut into {self.groups} groups; take fewer.",
+        )
+
+    @property
+    def held(self) -> Held:
+        return _held(self.path, self.groups, self.components)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.held.sizes
+
+    @property
+    def degrees(self) -> tuple[int, ...]:
+        return self.held.degrees
+
+    @property
+    def nodes(self) -> int:
+        return len(self.held.classes)
+
+    @property
+    def group_of(self) -> Int[np.ndarray, " node"]:
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+    @property
+    def features(self) -> int:
+        return self.held.features.shape[1]
+
+    @property
+    def outputs(self) -> int:
+        return int(self.held.classes.max()) + 1
+
+    @property
+    def widest(self) -> int:
+        return max(self.degrees) + 1
+
+    def draw(self, key: Key, dtype: jnp.dtype) -> World:
+        graph = normalised_rows(jnp.asarray(self.held.pairs), self.nodes, dtype)
+        labels = jnp.asarray(np.eye(self.outputs)[self.held.classes], dtype)
+        order = jax.random.permutation(key, self.nodes)
+        return World(graph, jnp.asarray(self.held.features, dtype), labels, order)
+
+
+@cache
+def _held(path: str, groups: int, components: int) -> Held:
+    file = read_graph(path) if path else _made()
+    unknown = int(np.sum(file.labels < 0))
+    require(
+        not unknown,
+        f"{unknown} nodes of '{path}' have no class; a training on a file needs one for every node.",
+    )
+    degrees = graphs.degrees(file.adjacency)
+    order = np.argsort(-degrees, kind="stable")
+    graph = file.adjacency[order][:, order].tocoo()
+    upper = graph.row < graph.col
+    parts = np.array_split(degrees[order], groups)
+    return Held(
+        np.stack([graph.row[upper], graph.col[upper]], axis=1).astype(np.int32),
+        _leading(file.features, components)[order],
+        file.labels[order],
+        tuple(len(part) for part in parts),
+        tuple(int(part.max(initial=0)) for part in parts),
+    )
+
+
+def _leading(table: sparse.csr_array, components: int) -> Float[np.ndarray, "node feature"]:
+    rows, columns = table.shape
+    if components < min(rows, columns):
+        begun = np.ones(min(rows, columns))
+        found = np.asarray(table @ svds(table.astype(float), components, v0=begun)[2].T)
+    else:
+        found = table.toarray().astype(float)
+    return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
+
+
+def _made() -> GraphFile:
+    """Three classes of 40 nodes, joined more often within than between, with noisy features of their class."""
+    rng = np.random.default_rng(0)
+    classes = np.repeat(np.arange(3), 40)
+    graph = graphs.block_graph(rng, classes, np.full((3, 3), 0.01) + 0.1 * np.eye(3))
+    features = np.eye(3)[classes] @ rng.normal(size=(3, 12)) + rng.normal(size=(120, 12))
+    return GraphFile(graph, sparse.csr_array(features), classes)

@@ -1,5 +1,6 @@
 """The document's figures 5.1 to 5.4, and the experiments that its theorems ask for."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,8 +8,17 @@ import xarray as xr
 
 from lemmata.results import over_cells, trials
 from lemmata.studies.gcn_sampling import pictures, theory
-from lemmata.studies.gcn_sampling.data import DegreeGroups
-from lemmata.studies.gcn_sampling.trials import Alternative, Draws, Existence, NearStart, Training, Twins
+from lemmata.studies.gcn_sampling.data import ChungLu, DegreeGroups
+from lemmata.studies.gcn_sampling.trials import (
+    Alternative,
+    Curvature,
+    Draws,
+    Existence,
+    NearStart,
+    OnFile,
+    Training,
+    Twins,
+)
 from lemmata.study import Figure, Scale, by_scale
 from lemmata.sweep import Axis, Sweep, axis
 from lemmata.trial import put_all
@@ -121,6 +131,26 @@ def _twin(scale: Scale) -> Sweep:
     return Sweep(Twins(training=_sized(scale)), (Axis("rate", rates, _at_rate),), _seeds(scale))
 
 
+def _chung_lu(scale: Scale) -> Sweep:
+    """The twins on graphs whose degrees are expectations."""
+    drawn = _sized(scale)
+    held = {name: getattr(drawn.graph, name) for name in ("degrees", "sizes", "features", "target_width")}
+    trial = Twins(training=replace(drawn, graph=ChungLu(**held)))
+    rates = by_scale(
+        scale, (0.5, 0.9), (0.3, 0.5, 0.7, 0.9, 0.97), (0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98)
+    )
+    return Sweep(trial, (Axis("rate", rates, _at_rate),), _seeds(scale))
+
+
+def _file(scale: Scale) -> Sweep:
+    """Samplers on a graph from a file (`--set training.graph.path=FILE.npz`), or on a small made one."""
+    small = {"training.width": 16, "training.budget": 50, "training.descent.steps": 50}
+    trial = put_all(OnFile(), by_scale(scale, small, {}, {}))
+    names = ("effective", "groups", "none", "fastgcn", "graphsage")
+    samplers = by_scale(scale, ("groups",), names, names)
+    return Sweep(trial, (axis("training.sampler", samplers),), _seeds(scale))
+
+
 def _undersampled(trial: Twins, group: str) -> Twins:
     return put_all(trial, {"training.rates": {"high": (0.5, 1.0), "low": (1.0, 0.5)}[group]})
 
@@ -177,6 +207,11 @@ def _existence(scale: Scale) -> Sweep:
 def _alternative(scale: Scale) -> Sweep:
     rounds, widths = by_scale(scale, 2, 6, 20), by_scale(scale, (8,), (32, 64), (64, 128, 256))
     return Sweep(Alternative(rounds=rounds), (axis("width", widths),), _seeds(scale, 5, 10))
+
+
+def _curvature(scale: Scale) -> Sweep:
+    lengths = by_scale(scale, (5, 20), (40, 400, 4000), (40, 400, 4000, 40_000))
+    return Sweep(Curvature(rounds=by_scale(scale, 2, 4, 8)), (axis("inner", lengths),), _seeds(scale, 5, 10))
 
 
 def moved(results: xr.Dataset) -> xr.Dataset:
@@ -246,6 +281,18 @@ FIGURES: dict[str, Figure] = {
         Figure(
             "twin", _twin, pictures.twin, "Same graph, start, batches and dropout; one with A^s, one with A*."
         ),
+        Figure(
+            "chung-lu",
+            _chung_lu,
+            pictures.twin,
+            "As twin; each pair is joined by itself, with a chance that goes as the product of its degrees.",
+        ),
+        Figure(
+            "file",
+            _file,
+            pictures.on_file,
+            "Two groups by degree, p* = (0.7, 0.3), S = 0.9 N; cross-entropy, all weights trained.",
+        ),
         Figure("rates", _rates, pictures.rates, "p* = 1, groups of equal size; half of one group sampled."),
         Figure(
             "realisable",
@@ -284,6 +331,12 @@ FIGURES: dict[str, Figure] = {
             _alternative,
             pictures.alternative,
             "Labels of (5.12), full gradient steps of size 0.1, 40 a round; eta = 1e-4 in the lemma, C_0 = 30.",
+        ),
+        Figure(
+            "curvature",
+            _curvature,
+            pictures.curvature,
+            "As alternative, with 16 neurons and rounds of several lengths; signs frozen in the Hessian.",
         ),
         Figure("agreement", _agreement, pictures.agreement, "A small graph in float64, without dropout."),
     )

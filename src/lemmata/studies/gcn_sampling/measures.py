@@ -106,6 +106,11 @@ def gap_exponent(results: xr.Dataset) -> Estimate:
     return exponent(with_noise(results)["weight_gap"], "noise", paired=True)
 
 
+def drift_exponent(results: xr.Dataset, layer: int) -> Estimate:
+    """The exponent in N/S - 1 of the largest distance of a column of W (layer 1) or of V (layer 2) from its twin's."""
+    return exponent(with_noise(results)["drift_w" if layer == 1 else "drift_v"], "noise", paired=True)
+
+
 def gap_of_errors(results: xr.Dataset, rate: float) -> Estimate:
     """How much worse the sampled twin predicts, in parts of the labels' second moment."""
     return difference(results["error"].sel(rate=rate), results["twin_error"].sel(rate=rate))
@@ -212,6 +217,22 @@ def descends(results: xr.Dataset) -> xr.DataArray:
 def growth_share(results: xr.Dataset) -> xr.DataArray:
     """By how much L' grows in a round, in parts of 1/(m_1 m_2)."""
     return results["growth"] * over_cells(results, lambda t: float(t.width) ** 2)
+
+
+def longest(results: xr.Dataset) -> xr.DataArray:
+    """The runs with the longest rounds."""
+    return results["inner"] == results["inner"].max()
+
+
+def lowest_curvature(results: xr.Dataset) -> xr.DataArray:
+    """The lowest eigenvalue of the Hessian of L' after each round."""
+    return results["lowest"]
+
+
+def decay_gain(results: xr.Dataset) -> xr.DataArray:
+    """What weight decay takes off L' after each round, in parts of eta gamma / 4; of rounds that end above the lower end of
+    the lemma's range."""
+    return results["by_decay"].where(results["objective"] >= theory.decay_end(results["norm"]))
 
 
 # Samplers and Algorithm 2 ------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from lemmata.draw.style import Drawn, canvas, panel, picture
 from lemmata.results import trial_at
 from lemmata.studies.gcn_sampling import theory
 from lemmata.studies.gcn_sampling.measures import with_noise
+from lemmata.studies.gcn_sampling.trials import OnFile
 
 RAW, NORMALISED = "test error", "test error / mean of y²"
 
@@ -131,6 +132,27 @@ def samplers(results: xr.Dataset) -> Drawn:
 
 
 @picture
+def on_file(results: xr.Dataset) -> Drawn:
+    """Classes of a graph from a file that samplers find: with their own matrix, with A* and with A."""
+    figure, axes = canvas(width=5.6, height=3.6)
+    for shift, name, colour, label in (
+        (-0.2, "accuracy", BLUE, "own matrix"),
+        (0.0, "star_accuracy", GREEN, "with A*"),
+        (0.2, "whole_accuracy", ORANGE, "with A"),
+    ):
+        rows(axes, results[name], "sampler", colour, label, shift, bar=np.mean)
+    trial: OnFile = trial_at(results)  # pyright: ignore[reportAssignmentType]
+    panel(
+        axes,
+        "share of classes found",
+        "",
+        f"{trial.training.labels} of {trial.training.graph.nodes} nodes labelled",
+        "",
+    )
+    return figure, "Nodes without label. Bars: mean over seeds, dots: seeds."
+
+
+@picture
 def algorithm(results: xr.Dataset) -> Drawn:
     """Algorithm 2 beside the practical setting."""
     figure, axes = canvas(height=2.6)
@@ -234,6 +256,22 @@ def alternative(results: xr.Dataset) -> Drawn:
     line(panels[1], last["objective"], "round", BLUE, "", "o-")
     panel(panels[0], "round", "taken off L', in parts of ηγ/4", f"m = {int(last['width'])}", "")
     panel(panels[1], "round", "L'", "", "")
+    return figure, f"Labels of the concept class; γ = 1/4. {DOTS}"
+
+
+@picture
+def curvature(results: xr.Dataset) -> Drawn:
+    """The lowest curvature after each round, what weight decay takes off then, and L' itself, by the length of rounds."""
+    figure, panels = canvas(3, width=3.8)
+    shown = results.assign_coords(round=np.arange(results.sizes["round"]) + 1)
+    for axes, name in zip(panels, ("lowest", "by_decay", "objective"), strict=True):
+        lines(axes, shown[name], "round", "inner", "{:g} steps", style="o-")
+    reference(panels[0], y=0.0, label="(D.116): none below")
+    reference(panels[1], y=1.0, label="(D.117): at least")
+    at = shown["round"].values
+    panel(panels[0], "round", "lowest eigenvalue of the Hessian", "", "", at)
+    panel(panels[1], "round", "weight decay takes off L', / (ηγ/4)", "", "", at)
+    panel(panels[2], "round", "L'", "", "y", at)
     return figure, f"Labels of the concept class; γ = 1/4. {DOTS}"
 
 

@@ -66,6 +66,10 @@ PLANTED: dict[str, Callable[[], xr.Dataset]] = {
     "fig5-4b-normalised": _datasets("fig5-4b", "normalised_error", 2),
     "twin-vanishes": _case("twin", weight_gap=_noisy(lambda t: 0.3)),
     "twin-error": _case("twin", error=_noisy(lambda t: 0.6), twin_error=_noisy(lambda t: 0.5)),
+    "chung-lu-vanishes": _case("chung-lu", weight_gap=_noisy(lambda t: 0.3)),
+    "chung-lu-drift-w": _case("chung-lu", drift_w=_noisy(lambda t: 0.3)),
+    "chung-lu-drift-v": _case("chung-lu", drift_v=_noisy(lambda t: 0.3)),
+    "chung-lu-error": _case("chung-lu", error=_noisy(lambda t: 0.6), twin_error=_noisy(lambda t: 0.5)),
     "high-degree-first": _case("rates", weight_gap=_noisy(lambda t: 0.1 if t.training.rates[0] < 1 else 0.2)),
     "realisable-rate": _case("realisable", normalised_error=_noisy(lambda t: 0.1 + t.rates[0])),
     "smoothing-square": _case("near-start", smoothing=_moves(1.0)),
@@ -84,6 +88,10 @@ PLANTED: dict[str, Callable[[], xr.Dataset]] = {
     "start-indicators": _case("existence", disagreeing=_noisy(lambda t: 0.9)),
     "descent-alternative": _case("alternative", by_move=_rounds(0.5), by_decay=_rounds(0.1)),
     "rounds-descend": _case("alternative", growth=_rounds(0.1)),
+    "no-negative-curvature": _case("curvature", lowest=_rounds(-0.01)),
+    "decay-enough": _case(
+        "curvature", by_decay=_rounds(0.5), objective=_rounds(0.5), norm=_noisy(lambda t: 0.7)
+    ),
     "sampled-as-effective": _case(
         "samplers", normalised_error=_noisy(lambda t: 0.9 if t.sampler == "independent" else 0.5)
     ),

@@ -424,9 +424,10 @@ LEDGER = (
               "trials.Descents", "claim linear-convergence, claim noise-linear"),
     Statement("(4.7), (C.92), (C.89)", "samples n_sc", "1e30 and more at the document's own settings, constants 1",
               "theory.sample_complexity, theory.sample_complexity_early", "claim samples-dimension"),
-    Statement("(4.8), (C.232)", "linear convergence and noise floor", "exact floor beside the bound",
-              "theory.noise_floor, theory.noise_floor_bound",
-              "claim contraction-bound, claim contraction-exact, claim noise-bound, claim noise-exact"),
+    Statement("(4.8), (C.232)", "linear convergence and noise floor", "exact floor beside the bound; noise drawn once moves the end instead",
+              "theory.noise_floor, theory.noise_floor_bound, theory.fixed_noise_shift",
+              "claim contraction-bound, claim contraction-exact, claim noise-bound, claim noise-exact, "
+              "test test_noise_drawn_once_moves_the_end_by_the_inverse_curvature"),
     Statement("(4.9)", "v = 1 - q/K^2", "", "theory.contraction_bound", "claim rate-neurons"),
     Statement("(4.10), (C.84)", "error of the weights", "K^5/2 kept where (C.102) has K^2",
               "theory.weight_error_bound", "claim error-samples, claim error-constant"),

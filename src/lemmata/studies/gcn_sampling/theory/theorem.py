@@ -180,6 +180,16 @@ def pseudo_width(outer: Smooth, inner: Smooth, norm: float, many: int, accuracy:
     return feature_moment(stretched, float(spread_bound(norm)), degree) / accuracy**2
 
 
+def decay_end(norm: Number, accuracy: float = 0.01, gamma: float = 0.25) -> Number:
+    """`|q^T A*|_1 |A*|^4 eps_0 / gamma`, constant 1, OPT = 0: Lemma D.2.13 and (D.117) speak of L' above it."""
+    return norm**5 * accuracy / gamma
+
+
+def curvature_bound(first: int, second: int) -> float:
+    """`-(m_1 m_2)^-8`: after each round the Hessian of L' has no eigenvalue below (D.116)."""
+    return -((first * second) ** -8.0)
+
+
 def end_bounds(width: int, accuracy: float, size: float) -> tuple[float, float]:
     """What is learnt has at the end at most the norms `|W_T|_{2,4} <= eps_0^1/4 tau'_w` and `|V_T|_F <= eps_0^1/2 tau'_v`
     (D.126, D.127)."""

@@ -2,6 +2,7 @@
 (section 5.4) and Algorithm 2 in full."""
 
 from functools import cached_property
+from math import log
 from typing import ClassVar, Literal, NamedTuple
 
 import equinox as eqx
@@ -14,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 from lemmata.descent import Descent, Trained
 from lemmata.errors import require
 from lemmata.studies.gcn_sampling import network
-from lemmata.studies.gcn_sampling.data import DegreeGroups, World, aggregate
+from lemmata.studies.gcn_sampling.data import ChungLu, DegreeGroups, FileGroups, World, aggregate
 from lemmata.studies.gcn_sampling.network import Weights
 from lemmata.studies.gcn_sampling.network.fields import field_outputs, in_field, rooms_for, whole_field
 from lemmata.studies.gcn_sampling.trials.samplers import (
@@ -75,8 +76,8 @@ class State(NamedTuple):
 
 
 class Training(Trained):
-    """SGD on half the squared error of `labels` labelled nodes, `passes` steps for each of them (or `budget` steps), batches
-    drawn with replacement, the graph sampled anew in every step.
+    """SGD on half the squared error (for the classes of a file: their cross-entropy) of `labels` labelled nodes, `passes` steps
+    for each of them (or `budget` steps), batches drawn with replacement, the graph sampled anew in every step.
 
     `scaling` is p*, `rates` S_l/N_l. `parametrisation`: `document` trains W and V, with frozen readout and biases;
     `conventional` trains the readout too and has no biases. `engine`: `field` computes where the batch looks, `whole`
@@ -91,7 +92,7 @@ class Training(Trained):
     )  # fmt: skip
     lockstep: ClassVar[bool] = False
 
-    graph: DegreeGroups = DegreeGroups()
+    graph: DegreeGroups | ChungLu | FileGroups = DegreeGroups()
     sampler: Sampler = fixed(default="groups")
     scaling: tuple[float, ...] = (0.7, 0.3)
     rates: tuple[float, ...] = (0.9, 0.9)
@@ -128,6 +129,11 @@ class Training(Trained):
         require(
             self.descent.batch <= self.labels < nodes,
             f"the labelled nodes are at least a batch ({self.descent.batch}) and fewer than all {nodes}, not {self.labels}.",
+        )
+        require(
+            self.descent.loss == "squared"
+            or (self.descent.loss == "cross-entropy" and isinstance(self.graph, FileGroups)),
+            f"the loss is squared, or cross-entropy for the classes of a graph file, not {self.descent.loss}.",
         )
         require(self.width >= 1, f"the network has at least one neuron a layer, not {self.width}.")
         require(0 <= self.dropout < 1, f"the share dropped lies in [0, 1), not {self.dropout}.")
@@ -217,18 +223,27 @@ class Training(Trained):
             sampled = factors(self.sampler, of_graph, field, world.graph, self.sampling())
             masks = of_dropout if self.mode == "practical" else None
             found = field_outputs(used, field, sampled, world.features, self.dropout, masks)
-            errors = 0.5 * jnp.sum((found - world.labels[batch]) ** 2, axis=1)
+            errors = self.losses(found, world.labels[batch])
             there = self.present(of_graph, batch)
             loss = jnp.sum(jnp.where(there, errors, 0)) / jnp.maximum(jnp.sum(there), 1)
             return loss, jnp.sum(field.lower < self.graph.nodes).astype(self.dtype)
 
-        widest = max(self.graph.degrees) + 1
+        widest = self.graph.widest
         if self.engine == "whole":
             loss, seen = seen_from(whole_field(world.graph, batch, widest))
         else:
             rooms = rooms_for(self.descent.batch, widest, self.graph.nodes)
             loss, seen = in_field(world.graph, batch, widest, rooms, seen_from)
         return loss + penalty, seen
+
+    def losses(
+        self, found: Float[Array, "top output"], labels: Float[Array, "top output"]
+    ) -> Float[Array, " top"]:
+        """Half the squared error; or the cross-entropy of classes, over log K where that is above 1, so that L(0, y) is at
+        most 1 as section 5.2 asks."""
+        if self.descent.loss == "squared":
+            return 0.5 * jnp.sum((found - labels) ** 2, axis=1)
+        return -jnp.sum(labels * jax.nn.log_softmax(found), axis=1) / max(1.0, log(self.graph.outputs))
 
     def present(self, key: Key, batch: Int[Array, " top"]) -> Bool[Array, " top"]:
         """Where rows are sampled too, the output of a node that was not drawn is 0 whatever the weights; it does not count."""

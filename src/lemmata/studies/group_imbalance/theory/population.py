@@ -148,11 +148,6 @@ def error_constant(found: Information) -> float:
     return float(np.sum(1 / found.spectrum))
 
 
-def contraction_factor(found: Information) -> float:
-    """The factor of gradient descent near W_n with the step 1/lambda_max: 1 - lambda_min / lambda_max."""
-    return float(1 - found.spectrum[0] / found.spectrum[-1])
-
-
 def average_excess(found: Information) -> float:
     """n (f(W_n) - f(W*)) -> dK/2, whatever the mixture."""
     return len(found.total) / 2
