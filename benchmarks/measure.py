@@ -183,7 +183,7 @@ def chunk(step: Step, rounds: int) -> Found:
 
     def through_the_lab() -> None:
         outcomes = [outcome for some in run_chunk(Chunk(cells, lanes)) for outcome in some]
-        assert not any(outcome.error for outcome in outcomes), outcomes[0].error
+        assert not any(outcome.reason for outcome in outcomes), outcomes[0].reason
 
     took = fastest(
         {"lab": through_the_lab, "hand": lambda: jax.block_until_ready(by_hand(one, keys))}, rounds
