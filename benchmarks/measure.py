@@ -167,7 +167,7 @@ def steps(name: str, step: Step, rounds: int) -> Found:
 def chunk(step: Step, rounds: int) -> Found:
     """Cells through the lab's worker, start and record included, against the same mathematics by hand; both compiled."""
     long = peers.built(step, {})
-    once = in_turns({"lab": peers.lab(long)}, 1)["lab"].best
+    once = in_turns({"lab": peers.lab(long)}, 3)["lab"].best
     lanes = peers.width(long)
     count = max(3, math.ceil(CHUNK / once / lanes))
     trial = peers.built(step, {}, steps=count)

@@ -87,7 +87,7 @@ def section(name: str, result: dict[str, Any]) -> str:
 
 def _when(found: dict[str, Any]) -> str:
     before, after = found["load"]
-    return f"\n({found['day']}; load of the machine {before:.1f} before and {after:.1f} after.)\n"
+    return f"\n\n({found['day']}; load of the machine {before:.1f} before and {after:.1f} after.)\n"
 
 
 def _steps(name: str, found: dict[str, Any]) -> str:
