@@ -10,8 +10,22 @@ from lemmata.errors import BadInput
 from lemmata.studies.graph_transformer.data import surveys
 from lemmata.studies.graph_transformer.data.generate import Wanted, drawn, regular
 from lemmata.studies.graph_transformer.data.model import VoteGraph
-from lemmata.studies.graph_transformer.data.positions import graph_label, positions
-from lemmata.studies.graph_transformer.data.sampling import Lists, lists, masks, sampled, sampled_confusion
+from lemmata.studies.graph_transformer.data.sampling import (
+    Lists,
+    lists,
+    masks,
+    sampled,
+    sampled_confusion,
+    subset,
+)
+from lemmata.studies.graph_transformer.data.variants import (
+    CLASSES,
+    ClusterGraph,
+    FourClassGraph,
+    GraphSet,
+    graph_label,
+    positions,
+)
 from lemmata.studies.graph_transformer.data.votes import (
     Votes,
     average_margin,
@@ -25,6 +39,7 @@ from lemmata.studies.graph_transformer.data.votes import (
 )
 
 DOCUMENT = VoteGraph(inner_degree=60)
+KEY = jax.random.key(0)
 GRAPH = DOCUMENT.graph(0)
 
 
@@ -111,6 +126,7 @@ def test_regular_graphs_are_regular():
         ({"inner_degree": 200}, "cannot have 200 neighbours among themselves"),
         ({"generator": "blocks", "confusion": 0.9, "buckets": 3}, "pools the core distance 2"),
         ({"generator": "distances", "core": 4}, "pools the core distance 4"),
+        ({"generator": "blocks", "degree": 3}, "leaves about 50 of 1000 nodes without a neighbour"),
         ({"flipped": 0.6}, "fewer than half"),
         ({"labelled": 1000}, "some must be left to be tested"),
         ({"patterns": 30}, "do not fit into 20 dimensions"),
@@ -143,6 +159,22 @@ def test_sets_are_without_repetition_from_the_list_and_all_members_alike():
     share = seen[5:25] / 400  # each is drawn with chance 8/20; five standard errors
     assert seen[:5].sum() + seen[25:].sum() == 0
     assert np.abs(share - 0.4).max() < 5 * np.sqrt(0.4 * 0.6 / 400)
+
+
+def test_subsets_are_those_of_floyds_rounds_one_after_the_other():
+    """Also where chains are long (59 of 60) and where there are fewer than asked for."""
+    count = np.array([60, 59, 61, 70, 500, 3, 1])
+    draw = jax.jit(lambda key: subset(key, jax.numpy.asarray(count), 60))
+    for i in range(20):
+        key = jax.random.key(i)
+        chance = np.asarray(jax.random.uniform(key, (60, len(count)), np.float32))
+        for row, many in enumerate(count):
+            chosen: list[int] = []
+            for step in range(60):
+                last = int(many) - 60 + step
+                pick = step if last < step else min(int(chance[step, row] * np.float32(last + 1)), last)
+                chosen.append(max(last, step) if pick in chosen else pick)
+            assert np.asarray(draw(key))[:, row].tolist() == chosen
 
 
 def test_an_oracle_lowers_the_confusion_of_sampled_sets():
@@ -206,7 +238,7 @@ def test_a_wanted_graph_is_drawn_again_by_the_same_seed():
     np.testing.assert_array_equal(first.distance, again.distance)
 
 
-# Positions -------------------------------------------------------------------------------------------------------------
+# Variants --------------------------------------------------------------------------------------------------------------
 
 
 def test_absolute_positions_find_the_structure_they_are_for():
@@ -234,3 +266,42 @@ def test_a_graphs_label_is_not_decided_by_the_counts_of_all_patterns():
     graph = Votes(distance, pattern, np.ones(5, int))
     assert graph_label(graph, np.array([0]), 1) == 1
     assert graph_label(graph, np.array([0]), 2) == -1
+
+
+def test_every_graph_of_a_set_holds_both_patterns_alike_and_its_voters_tell_its_label():
+    rng, wanted = np.random.default_rng(0), GraphSet()
+    for _ in range(20):
+        graph = wanted.one(rng)
+        assert np.sum(graph.pattern == 0) == np.sum(graph.pattern == 1) == 9
+        voters = graph.pattern[graph.distance[0] == 2]
+        assert sorted(np.bincount(voters, minlength=2)) == [1, 8]
+        assert graph_label(graph, np.array([0]), 2) == (1 if np.sum(voters == 0) == 8 else -1)
+
+
+def test_each_sign_of_four_classes_has_its_margin_at_its_own_distance():
+    found = {
+        k: np.asarray(v)
+        for k, v in FourClassGraph(nodes=100, labelled=50).draw(KEY, np.dtype("float32")).items()
+    }
+    assert found["margin"][:, 1:].argmax(1).tolist() == [0, 2]
+    inside = 0.4 * 100 / 4  # discriminative nodes at a distance
+    np.testing.assert_allclose([found["margin"][0, 1], found["margin"][1, 3]], 0.8 * inside, rtol=0.1)
+    np.testing.assert_allclose([found["margin"][0, 3], found["margin"][1, 1]], 0, atol=0.4)
+    assert {tuple(pair) for pair in found["label"].tolist()} == {tuple(pair) for pair in CLASSES.tolist()}
+
+
+def test_clusters_vote_for_their_labels_and_positions_stand_beside_the_features():
+    """The same graph whatever position is asked for; every cluster has the majority that its label says."""
+    found = {
+        kind: ClusterGraph(position=kind).draw(KEY, np.dtype("float32")) for kind in ("none", "laplacian")
+    }
+    plain, placed = (np.asarray(found[kind]["features"]) for kind in ("none", "laplacian"))
+    np.testing.assert_array_equal(plain[:, :12], placed[:, :12])
+    assert not plain[:, 12:].any()
+    np.testing.assert_allclose(np.linalg.norm(placed[:, 12:], axis=1), 1.0, rtol=1e-5)
+    base, cluster, label = (np.asarray(found["none"][name]) for name in ("patterns", "cluster", "label"))
+    pattern = (plain @ base.T).argmax(1)
+    for one in range(4):
+        own = 0 if label[cluster == one][0] > 0 else 1
+        counts = np.bincount(pattern[cluster == one], minlength=2)
+        assert (counts[own], counts[1 - own]) == (16, 4)

@@ -6,7 +6,7 @@ import pytest
 from lemmata.studies.graph_transformer import theory
 from lemmata.studies.graph_transformer.data import surveys
 from lemmata.studies.graph_transformer.data.model import VoteGraph
-from lemmata.studies.graph_transformer.data.votes import counted
+from lemmata.studies.graph_transformer.data.votes import counted, sizes
 from lemmata.studies.graph_transformer.figures import template
 from lemmata.study import study
 from lemmata.trial import put, put_all
@@ -30,6 +30,41 @@ def test_printed_and_mended_steps_differ_by_their_powers_alone():
     for steps, power in ((theory.convolution_steps, -2.0), (theory.convolution_steps_mended, -1.0)):
         assert steps(0.1, 0.0, 0.2, 0.6) / steps(0.1, 0.0, 0.2, 0.3) == pytest.approx(2**power)
     assert theory.transformer_steps(0.1, 0.5, 0.2) == np.inf
+
+
+def test_the_footnote_says_which_term_of_3_9_is_the_larger():
+    """delta_zm^2 log N against B T with B = log N / eps^2 and eta = 1, no initial errors."""
+    for inconsistent in (0.0, 0.3, 0.45, 0.49, 0.4999):
+        for largest, accuracy in ((5, 0.3), (20, 0.1), (200, 0.1)):
+            steps = theory.transformer_steps(1.0, inconsistent, 0.0)
+            larger = largest**2 > steps / accuracy**2
+            assert theory.vote_term_dominates(inconsistent, largest, accuracy) == larger
+
+
+def test_printed_growth_of_neurons_and_bias_goes_as_powers_of_time():
+    first, second = theory.lucky_growth_printed(np.array([10.0, 20.0]), 0.01, 0.1, 0.0, 0.5) - 0.01
+    assert second / first == pytest.approx(4)
+    here = theory.setting(template())
+    assert theory.bias_bound(here, 20, 0.5, 0.1, 1.0) / theory.bias_bound(
+        here, 10, 0.5, 0.1, 1.0
+    ) == pytest.approx(64)
+
+
+def test_keys_that_grow_by_their_floor_have_the_size_of_b_45():
+    """|q|^2 (1 + K) in every step with K = exp(-(|q|^2 - delta |q|)): |q| goes as sqrt(log(T (1 - delta)))."""
+    size = 1.0
+    for _ in range(20_000):
+        size *= np.sqrt(1 + theory.key_growth_floor(size, 0.2))
+    low, high = theory.key_size_range(20_000, 0.2)
+    assert low < size < 1.25 * low < high
+
+
+def test_keys_do_not_grow_where_all_sampled_nodes_are_class_relevant():
+    """(B.42): K(t) has the factor |S| - |S_1|, and goes as (t + 1)^2 at first."""
+    here = theory.setting(template())._replace(value_error=0.0)
+    assert theory.key_growth(here, 10, 0.5, 5.0, 0.01, 0.0, 1.0) == 0
+    early = [theory.key_growth(here, step, 0.5, 0.0, 0.01, 30.0, 1.0) for step in (9, 19)]
+    assert early[1] / early[0] == pytest.approx(4)
 
 
 def test_lucky_share_is_the_cap_formula():
@@ -84,6 +119,56 @@ def test_the_predicted_attention_is_a_lower_bound():
     there = bias[: counts[0].shape[1]]
     assert (true >= theory.relevant_attention(size, there, *counts, 2 * delta, True)).all()
     assert (true < theory.relevant_attention(size, there, *counts, 0.0, True)).any()
+
+
+def test_grown_queries_and_a_bias_at_the_core_bring_attention_to_its_limits():
+    """p_n of Definition B.2.3 with large |q_1| and b_zm is the limit (3.11) of every node; their mean is (B.54)."""
+    graph = VoteGraph(inner_degree=60).graph(0)
+    kinds = (graph.relevant, graph.confusing, ~graph.relevant & ~graph.confusing)
+    counts = [counted(graph, mask).astype(float) for mask in kinds]
+    bias = np.where(np.arange(counts[0].shape[1]) == 1, 40.0, 0.0)
+    found = np.zeros(graph.nodes)
+    for own in (True, False):
+        which = graph.discriminative == own
+        found[which] = theory.relevant_attention(8.0, bias, *(c[which] for c in counts), 0.0, own)
+        np.testing.assert_allclose(found[which], theory.attention_limit(0.05, own), atol=1e-9)
+    assert found.mean() == pytest.approx(theory.mean_attention_limit(0.4, 0.05))
+
+
+def test_a_convolution_attends_as_b_66_says():
+    """On average c gamma_d with c = 1 - eps_S where discriminative nodes are spread evenly."""
+    graph = VoteGraph(generator="blocks", degree=120, confusion=0.2).graph(0)
+    share = (counted(graph, graph.relevant)[:, 1] / sizes(graph)[:, 1]).mean()
+    assert share == pytest.approx(theory.uniform_attention(0.4, 0.2), abs=0.01)
+
+
+def test_sampled_shares_are_seldom_farther_off_than_b_182():
+    """Without replacement shares spread less than with it; Hoeffding allows 2 |S|^-2 of the sets to be off."""
+    marked = np.arange(1000) < 300
+    rng = np.random.default_rng(0)
+    shares = np.array([rng.permutation(marked)[:60].mean() for _ in range(2000)])
+    assert np.mean(np.abs(shares - 0.3) > theory.sampling_error(60)) <= 2 * 60.0**-2
+
+
+def test_sums_over_labels_have_the_moments_of_b_49():
+    """E exp(s (sum p_n - |L| E p_n)) over labelled sets, even with delta_z = 0: votes lie between 0 and 1."""
+    graph = VoteGraph(generator="blocks", degree=60, confusion=0.2).graph(0)
+    good, bad = (counted(graph, which)[:, 1] for which in (graph.relevant, graph.confusing))
+    vote = good / np.maximum(good + bad, 1)
+    rng, labels = np.random.default_rng(0), 40
+    off = np.array([rng.permutation(vote)[:labels].sum() for _ in range(3000)]) - labels * vote.mean()
+    for s in (0.1, 0.5, 1.0):
+        moment = np.log(np.mean(np.exp(s * off)))
+        assert 0 < moment <= theory.moment_bound(s, labels, np.zeros(5, int))
+        assert moment <= theory.moment_bound(s, labels, sizes(graph).max(0))
+
+
+def test_batches_are_seldom_less_balanced_than_b_83():
+    """|mean label| >= sqrt(log B / B) in at most 2 B^-1/2 of fair batches (Hoeffding's constant)."""
+    rng = np.random.default_rng(0)
+    for batch in (16, 64, 256):
+        off = np.abs(rng.choice([-1.0, 1.0], (4000, batch)).mean(1)) >= theory.batch_imbalance(batch)
+        assert 0 < off.mean() <= 2 * batch**-0.5
 
 
 def test_the_mean_vote_over_labels_concentrates():

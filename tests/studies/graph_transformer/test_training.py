@@ -8,6 +8,8 @@ import pytest
 from lemmata import train
 from lemmata.errors import BadInput
 from lemmata.guard import double
+from lemmata.studies.graph_transformer import theory
+from lemmata.studies.graph_transformer.figures import small, template
 from lemmata.studies.graph_transformer.network import (
     Network,
     Parameters,
@@ -20,6 +22,8 @@ from lemmata.studies.graph_transformer.network import (
     slope,
 )
 from lemmata.studies.graph_transformer.trials import shuffled
+from lemmata.studies.graph_transformer.trials.nodes import looked
+from lemmata.studies.graph_transformer.trials.variants import others
 from lemmata.trial import put, put_all
 
 
@@ -160,6 +164,11 @@ def test_trials_that_cannot_be_are_refused_in_a_sentence(little, changes, senten
         put_all(little, changes)
 
 
+def test_a_graph_file_is_not_trained_on(little):
+    with pytest.raises(BadInput, match="ask `lemmata predict graph-transformer` about it"):
+        train(put(little, "data.file", "graph.npz"), seed=0)
+
+
 # Extensions ------------------------------------------------------------------------------------------------------------
 
 
@@ -184,3 +193,51 @@ def test_a_graphs_output_is_the_mean_of_its_nodes_and_does_not_depend_on_their_o
 def test_four_classes_as_pairs_of_signs():
     label = jnp.array([[1.0, 1.0], [1.0, -1.0]])
     np.testing.assert_allclose(pair_hinge(jnp.array([[0.5, 0.2], [0.5, 0.2]]), label), [0.3, 0.7], atol=1e-6)
+
+
+def test_sets_of_others_hold_the_node_itself_and_nobody_twice():
+    asking = jnp.array([0, 7, 9])
+    for seed in range(20):
+        found = np.asarray(others(jax.random.key(seed), asking, 10, 6))
+        assert found[:, 0].tolist() == [0, 7, 9]
+        assert all(len(set(row)) == 7 for row in found.tolist())
+        assert found.min() >= 0
+        assert found.max() < 10
+
+
+def test_the_noise_of_a_batchs_gradient_falls_as_the_root_of_its_size(little):
+    """(B.63): the relative error of the gradient of W_O over batches of B independent nodes goes as B^-1/2."""
+    with double():
+        trial = put(little, "precision", "float64")
+        state = jax.jit(trial.start)(jax.random.key(0))
+        world, known = state.world, state.data[: trial.data.labelled]
+
+        @jax.jit
+        def gradient(key, some):
+            return trial.slope(state.params, some, world, key)[1].hidden
+
+        def spread(size):
+            keys = jax.random.split(jax.random.key(size), 300)
+            some = jax.vmap(lambda key: jax.random.choice(key, known, (size,)))(keys)
+            found = jax.vmap(gradient)(keys, some).reshape(300, -1)
+            return float(jnp.sqrt(jnp.mean(jnp.sum((found - found.mean(0)) ** 2, axis=1))))
+
+        sizes = np.array([4, 16, 64])
+        power = np.polyfit(np.log(sizes), np.log([spread(int(size)) for size in sizes]), 1)[0]
+        assert power == pytest.approx(-0.5, abs=0.05)
+
+
+def test_values_of_a_pattern_take_at_least_b_31_of_every_lucky_row():
+    """V_i at the start: what lucky rows enter W_V mu_1 with, over all nodes of the graph, half of which have the label."""
+    with double():
+        trial = put_all(
+            small(template()), {"precision": "float64", "probes": "neurons", "data.confusion": 0.0}
+        )
+        world = jax.jit(trial.start)(jax.random.key(0)).world
+        mixed, paid, _ = looked(trial, world.initial, world, jnp.arange(trial.data.nodes))
+        open_gates = mixed @ world.initial.value.T @ world.initial.hidden > 0
+        weight = (world.nodes.label * (mixed @ world.nodes.patterns[0]))[:, None] * open_gates
+        moved = jnp.mean(weight, axis=0)[np.asarray(world.lucky[0])] * trial.network.neurons**-0.5
+        assert len(moved)
+        least = theory.value_coefficient(float(jnp.mean(paid)), 0.0, trial.network.neurons)
+        assert float(jnp.mean(moved)) >= least

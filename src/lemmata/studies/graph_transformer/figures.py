@@ -7,7 +7,14 @@ import xarray as xr
 
 from lemmata.studies.graph_transformer import pictures
 from lemmata.studies.graph_transformer.data.model import VoteGraph
-from lemmata.studies.graph_transformer.trials import GROUPS, GraphTraining, Surveying
+from lemmata.studies.graph_transformer.trials import (
+    GROUPS,
+    ClusterTraining,
+    FourClassTraining,
+    GraphSetTraining,
+    GraphTraining,
+    Surveying,
+)
 from lemmata.study import Figure, Scale, by_scale
 from lemmata.sweep import Axis, Sweep, axis
 from lemmata.trial import put_all
@@ -221,13 +228,24 @@ _LEARNERS = _swept(
 )
 SAMPLERS = ("graph", "near", "core", "relevant")
 _SAMPLERS = _swept(
-    {"data.confusion": 0.3, "descent.steps": 800, "descent.logs": 161},
+    {"data.confusion": 0.3, "descent.steps": 1200, "descent.logs": 241},
     lambda s: (
         axis("sampler", by_scale(s, SAMPLERS[1::2], SAMPLERS, SAMPLERS)),
-        axis("data.labelled", by_scale(s, (16,), (16, 64), (8, 16, 32, 64, 128))),
+        axis("data.labelled", by_scale(s, (16,), (16, 64, 160, 320), (16, 32, 64, 128, 256, 400))),
     ),
 )
 _NEURONS = _swept({"probes": "neurons", "descent.steps": 400, "descent.logs": 41}, lambda s: ())
+
+_GROWTH = _swept(
+    {
+        "probes": "neurons",
+        "sampler": "graph",
+        "descent.steps": 600,
+        "descent.logs": 61,
+        "descent.spacing": "log",
+    },
+    lambda s: (),
+)
 
 
 def _drawing(scale: Scale) -> Sweep:
@@ -249,6 +267,38 @@ def _agreement(scale: Scale) -> Sweep:
     }
     trial = put_all(small(template()), changes)
     return Sweep(trial, (axis("simulator", ("nodes", "patterns")),), _seeds(scale, 3, 5))
+
+
+POSITIONS = ("none", "laplacian", "degree", "random-walk", "centroid")
+
+
+def _clusters(scale: Scale) -> Sweep:
+    """Positions beside the features (B.5.2)."""
+    tiny = {
+        "data.nodes": 40, "data.labelled": 20, "network.neurons": 16, "sampled": 8, "descent.steps": 12, "descent.batch": 8,
+        "descent.logs": 4,
+    }  # fmt: skip
+    trial = put_all(ClusterTraining(), by_scale(scale, tiny, {}, {}))
+    return Sweep(trial, (axis("data.position", POSITIONS),), _seeds(scale))
+
+
+def _graph_labels(scale: Scale) -> Sweep:
+    """Labels of whole graphs, with and without distances (B.5.4)."""
+    tiny = {
+        "data.labelled": 16, "data.tested": 8, "network.neurons": 16, "descent.steps": 12, "descent.batch": 8,
+        "descent.logs": 4,
+    }  # fmt: skip
+    trial = put_all(GraphSetTraining(), by_scale(scale, tiny, {}, {}))
+    return Sweep(trial, (axis("network.kind", ("transformer", "no-position")),), _seeds(scale))
+
+
+def _four_classes(scale: Scale) -> Sweep:
+    """Two networks for four classes, each sign with a core distance of its own (B.5.5)."""
+    tiny = {
+        "data.nodes": 60, "data.labelled": 40, "network.neurons": 16, "sampled": 12, "descent.steps": 12,
+        "descent.batch": 8, "descent.logs": 4,
+    }  # fmt: skip
+    return Sweep(put_all(FourClassTraining(), by_scale(scale, tiny, {}, {})), (), _seeds(scale))
 
 
 def _tables(scale: Scale) -> Sweep:
@@ -310,6 +360,7 @@ FIGURES: dict[str, Figure] = {
         Figure("learners", _LEARNERS, pictures.learners, _LIKE, complete),
         Figure("samplers", _SAMPLERS, pictures.samplers, f"{_LIKE} eps_S = 0.3.", complete),
         Figure("neurons", _NEURONS, pictures.neurons, _LIKE, complete),
+        Figure("growth", _GROWTH, pictures.growth, f"{_LIKE} Sets of 60 from the whole graph.", complete),
         Figure("step-size", _RATE, pictures.steps_over_rate, f"{_LIKE} Steps to test hinge 0.05.", complete),
         Figure(
             "start-delta", _DELTA, pictures.steps_over_start, f"{_LIKE} Steps to test hinge 0.05.", complete
@@ -325,6 +376,27 @@ FIGURES: dict[str, Figure] = {
             _agreement,
             pictures.agreement,
             "A small graph without feature noise, in double precision.",
+            complete,
+        ),
+        Figure(
+            "clusters",
+            _clusters,
+            pictures.clusters,
+            "Four clusters of 50 nodes; sets of 60, b = 0.",
+            complete,
+        ),
+        Figure(
+            "graph-labels",
+            _graph_labels,
+            pictures.graph_labels,
+            "200 graphs of 21 nodes to train on, 200 to be told; sums over the nodes.",
+            complete,
+        ),
+        Figure(
+            "four-classes",
+            _four_classes,
+            pictures.four_classes,
+            "300 nodes, core distances 1 and 3, sets of 60.",
             complete,
         ),
         Figure("tables", _tables, pictures.tables, "Appendix B.1.1; a made graph unless a file is named."),

@@ -8,9 +8,10 @@ from lemmata.measure.columns import below
 from lemmata.measure.estimate import Estimate, needs
 from lemmata.measure.exponent import exponent
 from lemmata.measure.simple import mean
-from lemmata.measure.times import first_value, last_value, settling_time, time_exponent
-from lemmata.measure.trend import arms, difference, ordering, ratio
+from lemmata.measure.times import at_step, first_value, last_value, settling_time, time_exponent
+from lemmata.measure.trend import arms, difference, lead, ordering, ratio
 from lemmata.results import over_cells
+from lemmata.studies.graph_transformer import theory
 
 SUCCESS = 1e-3
 SMALL = 0.05
@@ -162,6 +163,16 @@ def bias_lead(results: xr.Dataset) -> xr.DataArray:
     return bias.where(core).max("bucket") - bias.where(~core).max("bucket")
 
 
+EARLY = 40.0
+"""A step at which attention has hardly moved yet, and b is clear of the noise of single batches."""
+
+
+def bias_start(results: xr.Dataset) -> xr.DataArray:
+    """The cosine between b at step 40 and the average margin over the distances, both less their means, run by run."""
+    bias = at_step(results["bias_curve"], EARLY).where((results["bucket"] >= 1) & (results["largest"] > 0))
+    return xr.corr(bias, _beyond(results, "margin"), "bucket")
+
+
 def bias_correlation(results: xr.Dataset) -> xr.DataArray:
     """Pearson's correlation of b and the average margin over the distances, run by run."""
     return xr.corr(_beyond(results, "bias"), _beyond(results, "margin"), "bucket")
@@ -175,10 +186,25 @@ def sampler_ratio(results: xr.Dataset) -> Estimate:
     return steps_ratio(results.rename(sampler="learner"), "relevant", "near")
 
 
+def core_sampler_ratio(results: xr.Dataset) -> Estimate:
+    """Steps with sets from the core neighbourhood over steps with plain sets, seed by seed."""
+    return steps_ratio(results.rename(sampler="learner"), "core", "near")
+
+
+def sampler_errors(results: xr.Dataset) -> Estimate:
+    """Share of test nodes told wrongly with over-sampled class-relevant nodes less that with plain sets, over all labels."""
+    error = results["test_error"].sel(sampler=["relevant", "near"])
+    needs(float(error.max()) > 0, "no run tells a node wrongly, so that no sampler is seen to err less.")
+    each = error.mean("labelled")
+    return difference(each.sel(sampler="relevant"), each.sel(sampler="near"))
+
+
 def sampler_success(results: xr.Dataset) -> Estimate:
-    """Share of runs that succeed with over-sampled class-relevant nodes less that with plain sets, at the fewest labels."""
-    rate = success(results).sortby("labelled").isel(labelled=0)
-    return difference(rate.sel(sampler="relevant"), rate.sel(sampler="near"))
+    """Share of runs that succeed with over-sampled class-relevant nodes less that with plain sets, over all label counts."""
+    rate = success(results).sel(sampler=["relevant", "near"]).astype(float)
+    needs(0 < float(rate.mean()) < 1, "all runs end alike, so that no sampler is seen to succeed more often.")
+    each = rate.mean("labelled")
+    return difference(each.sel(sampler="relevant"), each.sel(sampler="near"))
 
 
 def nearest_loss(results: xr.Dataset, graph: str) -> Estimate:
@@ -239,6 +265,78 @@ def other_keys(results: xr.Dataset) -> xr.DataArray:
 def value_cosine(results: xr.Dataset) -> xr.DataArray:
     """The cosine between the shift of a discriminative value and the sum of its lucky rows, the smaller of both."""
     return last_value(results["value_cosine_curve"]).min("sign")
+
+
+def key_size(results: xr.Dataset) -> xr.DataArray:
+    """The length of the discriminative keys at the end, the smaller of both, over the least that (B.45) gives (constant 1)."""
+    least = over_cells(results, lambda t: theory.key_size_range(t.steps, t.network.query_key_error)[0])
+    return last_value(results["key_norm_curve"]).isel(pattern=slice(2)).min("pattern") / least
+
+
+def _growing(results: xr.Dataset) -> xr.DataArray:
+    """Steps at which there is still something to learn, the first ten left out, where single batches decide."""
+    return (results["test_hinge_curve"] > SMALL) & (results["step"] >= 10)
+
+
+def lucky_growth_exponent(results: xr.Dataset) -> Estimate:
+    """The exponent in time of what lucky neurons have gained along their own feature, up to a test loss of 0.05."""
+    curve = results["along_curve"]
+    own = sum(curve.isel(sign=k, pattern=k) for k in (0, 1)) / 2
+    return time_exponent((own - first_value(own)).where(_growing(results)))
+
+
+def bias_growth_exponent(results: xr.Dataset) -> Estimate:
+    """The exponent in time of b at the core distance, up to a test loss of 0.05."""
+    curve = results["bias_curve"]
+    core = curve.where(curve["bucket"] == results["core"]).max("bucket")
+    return time_exponent(core.where(_growing(results)))
+
+
+# Variants (appendix B.5) -----------------------------------------------------------------------------------------------
+
+
+def with_laplacian(results: xr.Dataset) -> xr.DataArray:
+    return results["position"] == "laplacian"
+
+
+def cluster_attention(results: xr.Dataset) -> xr.DataArray:
+    """Attention on nodes of the own cluster at the end, run by run."""
+    return results["inside"]
+
+
+def laplacian_lead(results: xr.Dataset) -> Estimate:
+    """By how much the test loss with Laplacian eigenvectors lies below the next best position's."""
+    gained = -results["test_hinge"]
+    rest = [name for name in results["position"].values.tolist() if name != "laplacian"]
+    return lead(gained.sel(position="laplacian"), [gained.sel(position=name) for name in rest])
+
+
+def with_distances(results: xr.Dataset) -> xr.DataArray:
+    return results["kind"] == "transformer"
+
+
+def final_loss(results: xr.Dataset) -> xr.DataArray:
+    """The test loss at the end, run by run."""
+    return results["test_hinge"]
+
+
+def structure_lead(results: xr.Dataset) -> Estimate:
+    """Test error without a bias for distances less that with it."""
+    error = results["test_error"]
+    return difference(error.sel(kind="no-position"), error.sel(kind="transformer"))
+
+
+def told_apart(results: xr.Dataset) -> xr.DataArray:
+    """The share of test nodes both of whose signs are told, run by run."""
+    return 1 - results["test_error"]
+
+
+def pair_lead(results: xr.Dataset) -> xr.DataArray:
+    """b at the core distance of an output less its largest b at any other distance, the smaller of both outputs, run by run."""
+    beyond = results["bucket"] >= 1
+    bias, margin = results["bias"].where(beyond), results["margin"].where(beyond)
+    core = margin == margin.max("bucket")
+    return (bias.where(core).max("bucket") - bias.where(~core).max("bucket")).min("output")
 
 
 # Two ways --------------------------------------------------------------------------------------------------------------

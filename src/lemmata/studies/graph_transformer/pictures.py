@@ -197,13 +197,22 @@ def attention(results: xr.Dataset) -> Drawn:
                 line(axes, curve.sel(group=group), "step", colour, f"{group}, margin {margin:g}", style)
             if margin == 1:
                 line(axes, 1 - curve.mean("group"), "step", RED, "on all other nodes, margin 1", ":")
-        panel(axes, "step", "attention on class-relevant nodes", f"inner edges: {kind}", "x", ylim=(0, 1.02))
+        _limits(axes, results)
+        panel(axes, "step", "attention on relevant nodes", f"inner edges: {kind}", "x", ylim=(0, 1.05))
     off = 1 - results["attention_curve"].isel(inner=0).mean("group")
     for margin, style in zip(results["hinge_margin"].values, ("-", "--"), strict=False):
         found = line(panels[-1], off.sel(hinge_margin=margin), "step", RED, f"margin {margin:g}", style)
     slope(panels[-1], found, -1, "$1/t$", at=len(found.x) // 2, colour=GREY, style=":")
     panel(panels[-1], "step", "attention elsewhere", "rate of concentration", "xy")
     return figure, BAND
+
+
+def _limits(axes: Axes, results: xr.Dataset) -> None:
+    """Where attention on class-relevant nodes is said to end, for both groups of nodes."""
+    confusion = settings(results)["data.confusion"]
+    ends = {theory.attention_limit(confusion, own) for own in (True, False)}
+    for label, end in zip(("limit (3.11)", None), sorted(ends), strict=False):
+        reference(axes, y=end, label=label, colour=GREY)
 
 
 # Positions -------------------------------------------------------------------------------------------------------------
@@ -213,18 +222,24 @@ def attention(results: xr.Dataset) -> Drawn:
 def bias(results: xr.Dataset) -> Drawn:
     """The learned bias over distance beside the average winning margin, one panel a graph."""
     kinds = results["graph"].values
-    figure, panels = canvas(len(kinds), width=4.2, squeeze=False)
+    figure, panels = canvas(len(kinds), width=4.4, squeeze=False)
     for axes, kind in zip(panels[0], kinds, strict=True):
-        part = results.sel(graph=kind).isel(bucket=slice(1, None))
-        line(axes, part["bias"], "bucket", BLUE, "learned bias $b_z$", "o-", spread="runs")
-        other = axes.twinx()
-        line(other, part["margin"], "bucket", RED, "average margin $\\bar\\Delta(z)$", "s--", spread="runs")
-        _zeros_together(axes, other)
-        reference(axes, x=float(part["core"].median()), label="core distance", colour=GREY)
-        axes.plot([], [], "s--", color=RED, label="average margin $\\bar\\Delta(z)$, right")
-        panel(axes, "distance $z$", "learned bias $b_z$", str(kind), ticks=part["bucket"])
-        other.set_ylabel("average winning margin", color=RED)
+        part = results.sel(graph=kind)
+        _beside(axes, part["bias"], part["margin"], float(part["core"].median()), str(kind))
     return figure, f"The last distance pools all larger ones. {DOTS}"
+
+
+def _beside(axes: Axes, bias: xr.DataArray, margin: xr.DataArray, core: float, title: str) -> None:
+    """A bias and the average margin over the distances from 1 on, zeros at one height, the core distance marked."""
+    bias, margin = (part.isel(bucket=slice(1, None)) for part in (bias, margin))
+    line(axes, bias, "bucket", BLUE, "learned bias $b_z$", "o-", spread="runs")
+    other = axes.twinx()
+    line(other, margin, "bucket", RED, "average margin $\\bar\\Delta(z)$", "s--", spread="runs")
+    _zeros_together(axes, other)
+    axes.plot([], [], "s--", color=RED, label="average margin $\\bar\\Delta(z)$, right")
+    reference(axes, x=core, label="core distance", colour=GREY)
+    panel(axes, "distance $z$", "learned bias $b_z$", title, ticks=bias["bucket"])
+    other.set_ylabel("average winning margin", color=RED)
 
 
 def _zeros_together(*both: Axes) -> None:
@@ -249,7 +264,11 @@ def learners(results: xr.Dataset) -> Drawn:
 def samplers(results: xr.Dataset) -> Drawn:
     figure, panels = canvas(3, width=4.2)
     counts = results["labelled"].values
-    lines(panels[0], results["test_hinge_curve"].isel(labelled=-1), "step", "sampler")
+    for name, colour in zip(
+        results["sampler"].values, colours(results["sampler"].values.tolist()), strict=True
+    ):
+        curve = results["test_hinge_curve"].isel(labelled=-1).sel(sampler=name)
+        line(panels[0], curve, "step", colour, str(name), "--" if name == "near" else "-")
     for i, count in enumerate(counts):
         colour = (BLUE, RED, GREEN, ORANGE, BLACK)[i % 5]
         rows(
@@ -264,7 +283,7 @@ def samplers(results: xr.Dataset) -> Drawn:
     panel(panels[0], "step", "test hinge loss", f"{counts[-1]} labels")
     panel(panels[1], STEPS)
     panel(panels[2], "confusion ratio of sampled nodes at the core distance")
-    return figure, DOTS
+    return figure, f"Where no steps are shown no run got there. {DOTS}"
 
 
 @picture
@@ -309,7 +328,7 @@ def neurons(results: xr.Dataset) -> Drawn:
     panel(panels[1], "step", "squared size in the features", "neurons", "y")
     panel(panels[2], "step", "share, cosine", "gates and values", ylim=(-0.1, 1.05))
     panel(panels[3], "step", "length", "keys and queries")
-    return figure, f"Predicted: (B.91) with the attention measured. {BAND}"
+    return figure, f"(B.91) with the attention measured. {BAND}"
 
 
 def _predicted(axes: Axes, results: xr.Dataset) -> None:
@@ -324,7 +343,38 @@ def _predicted(axes: Axes, results: xr.Dataset) -> None:
     )  # fmt: skip
     top = 1.5 * float(results["along_curve"].max())
     kept = own <= top
-    axes.plot(steps[kept], own[kept], ":", color=BLACK, label="(B.91)")
+    axes.plot(steps[kept], own[kept], ":", color=BLACK, label="(B.91), constants 1")
+
+
+@picture
+def growth(results: xr.Dataset) -> Drawn:
+    """What lucky neurons gain, b at the core distance and the discriminative keys, in log-log over the steps."""
+    figure, panels = canvas(3, width=4.3)
+    there, steps = settings(results), results["step"]
+    own = results["along_curve"].isel(sign=0, pattern=0)
+    gained = (own - own.isel(step=0)).isel(step=slice(1, None))
+    seen = line(panels[0], gained.where(gained > 0), "step", BLUE, "measured")
+    paid = float(results["attention_curve"].isel(step=0).mean())
+    xi, rate, flipped = (
+        there[name] for name in ("network.hidden_std", "descent.learning_rate", "data.flipped")
+    )
+    printed = theory.lucky_growth_printed(seen.x, xi, rate, flipped, paid) - xi
+    law(panels[0], seen.x, printed, "(B.9): $t^2$, fitted", RED, through=seen.middle)
+    core = (
+        results["bias_curve"]
+        .where(results["bucket"] == results["core"])
+        .max("bucket")
+        .isel(step=slice(1, None))
+    )
+    seen = line(panels[1], core.where(core > 0), "step", BLUE, "measured")
+    law(panels[1], seen.x, seen.x**6.0, "(B.25): $t^6$, fitted", RED, through=seen.middle)
+    line(panels[2], results["key_norm_curve"].isel(pattern=slice(2)).min("pattern"), "step", BLUE, "measured")
+    least = [theory.key_size_range(step, there["network.query_key_error"])[0] for step in steps.values[2:]]
+    panels[2].plot(steps.values[2:], least, "--", color=RED, label="(B.45), constant 1")
+    panel(panels[0], "step", "gained along $p_1$", "lucky neurons", "xy")
+    panel(panels[1], "step", "$b$ at the core distance", "positions", "xy", ylim=(1e-5, 10))
+    panel(panels[2], "step", "length", "discriminative keys", "x")
+    return figure, BAND
 
 
 @picture
@@ -349,12 +399,60 @@ def drawing(results: xr.Dataset) -> Drawn:
 def agreement(results: xr.Dataset) -> Drawn:
     figure, panels = canvas(2)
     curves = results["bias_curve"]
-    lines(panels[0], curves.isel(bucket=1), "step", "simulator")
+    for simulator, colour, style in (("nodes", BLUE, "-"), ("patterns", RED, "--")):
+        line(panels[0], curves.isel(bucket=1).sel(simulator=simulator), "step", colour, simulator, style)
     gap = abs(curves.sel(simulator="nodes") - curves.sel(simulator="patterns")).max("bucket") + 1e-18
     line(panels[1], gap, "step", BLUE, "largest difference of b")
     panel(panels[0], "step", "$b_1$")
     panel(panels[1], "step", "difference", "", "y")
     return figure, f"Nodes themselves, and counts of patterns at distances. {BAND}"
+
+
+# Variants (appendix B.5) -----------------------------------------------------------------------------------------------
+
+
+@picture
+def clusters(results: xr.Dataset) -> Drawn:
+    """Test loss along training for every kind of position, and attention on the own cluster."""
+    figure, panels = canvas(2, width=4.6)
+    lines(panels[0], results["test_hinge_curve"], "step", "position")
+    lines(panels[1], results["inside_curve"], "step", "position")
+    reference(panels[1], y=0.5, label="half of the attention", colour=GREY)
+    panel(panels[0], "step", "test hinge loss", keyed=False)
+    panel(panels[1], "step", "attention on the own cluster", ylim=(0, 1.02), keyed=False)
+    shared_key(figure, panels)
+    return figure, BAND
+
+
+@picture
+def graph_labels(results: xr.Dataset) -> Drawn:
+    """Test error of graphs along training, with and without distances; and the bias that is learned."""
+    figure, panels = canvas(2, width=4.6)
+    names = {"transformer": "with distances", "no-position": "without"}
+    lines(panels[0], results["test_error_curve"], "step", "kind", lambda kind: names[kind])
+    bias = results["bias"].sel(kind="transformer").isel(bucket=slice(1, None))
+    for k, run in enumerate(bias.transpose("seed", "bucket").values):
+        panels[1].plot(
+            bias["bucket"], run, "o-", color=BLUE, label=None if k else "learned bias $b_z$, every run"
+        )
+    reference(panels[1], x=2, label="distance of the voters", colour=GREY)
+    panel(panels[0], "step", "share of graphs told wrongly", ylim=(0, None))
+    panel(panels[1], "distance $z$", "learned bias $b_z$", ticks=bias["bucket"])
+    return figure, f"Left: {BAND}"
+
+
+@picture
+def four_classes(results: xr.Dataset) -> Drawn:
+    """Loss and errors along training, and the bias of each network beside the margin of its sign."""
+    figure, panels = canvas(3, width=4.4)
+    line(panels[0], results["test_hinge_curve"], "step", BLUE, "test hinge loss")
+    line(panels[0], results["test_error_curve"], "step", RED, "nodes with a wrong sign", "--")
+    panel(panels[0], "step", "loss, share", ylim=(0, None))
+    for output, axes in enumerate(panels[1:]):
+        margin = results["margin"].isel(output=output)
+        core = 1 + int(np.argmax(margin.isel(bucket=slice(1, None)).median("seed").values))
+        _beside(axes, results["bias"].isel(output=output), margin, core, f"sign {output + 1}")
+    return figure, f"The last distance pools all larger ones. {DOTS}"
 
 
 # Real graphs -----------------------------------------------------------------------------------------------------------

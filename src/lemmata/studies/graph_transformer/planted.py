@@ -76,6 +76,18 @@ def _along(own: float, other: float) -> Made:
     return lambda t, rng: np.stack([0.01 + (last - 0.01) * s for s in np.linspace(0, 1, len(t.log_steps))])
 
 
+def _learning(trial: GraphTraining, rng: np.random.Generator) -> np.ndarray:
+    """A test loss that is still large at every step."""
+    return np.ones(len(trial.log_steps))
+
+
+def _rising(power: float, shape: np.ndarray) -> Made:
+    """A curve that grows as a power of time."""
+    return lambda t, rng: (
+        rng.lognormal(0, 0.01) * np.multiply.outer(np.asarray(t.log_steps, float) ** power, shape)
+    )
+
+
 PLANTED: dict[str, Callable[[], xr.Dataset]] = {
     "labels-share": _case("fig3-3a", test_hinge=FLAT),
     "labels-share-once": _case("fig3-3a-once", test_hinge=_needing(lambda t: 400.0)),
@@ -112,10 +124,15 @@ PLANTED: dict[str, Callable[[], xr.Dataset]] = {
     "even-slower": _case("steps-even", test_hinge_curve=_slow("convolution", 0.5)),
     "bias-core": _case("bias", **BIAS),
     "bias-margin": _case("bias", **BIAS),
+    "bias-start": _case("growth", **BIAS, bias_curve=_rising(1.0, -BUCKETS)),
     "positions-as-core": _case("learners", test_hinge_curve=_slow("core", 0.2)),
     "positions-help": _case("learners", test_hinge_curve=_slow("without positions", 0.5)),
     "convolution-slower": _case("learners", test_hinge_curve=_slow("convolution", 0.5)),
     "sampling-steps": _case("samplers", test_hinge_curve=_slow("relevant", 2.0)),
+    "sampling-errors": _case(
+        "samplers", test_error=lambda t, rng: rng.normal(0.3 if _is(t, "relevant") else 0.1, 0.01)
+    ),
+    "sampling-core": _case("samplers", test_hinge_curve=_slow("core", 2.0)),
     "sampling-labels": _case("samplers", test_hinge=lambda t, rng: 0.1 if _is(t, "relevant") else 0.0),
     "lucky-grow": _case("neurons", along_curve=_along(0.015, 0.0)),
     "lucky-direction": _case("neurons", along_curve=_along(0.1, 0.09)),
@@ -127,6 +144,11 @@ PLANTED: dict[str, Callable[[], xr.Dataset]] = {
     ),
     "other-keys-stay": _case("neurons", key_norm_curve=_from_to(1.0, 2.0, (10,))),
     "values-follow": _case("neurons", value_cosine_curve=_from_to(0.0, 0.1, (2,))),
+    "lucky-growth": _case("growth", test_hinge_curve=_learning, along_curve=_along(0.3, 0.0)),
+    "bias-growth": _case(
+        "growth", test_hinge_curve=_learning, core=lambda t, rng: 1, bias_curve=_rising(1.0, np.eye(5)[1])
+    ),
+    "key-size": _case("growth", key_norm_curve=_from_to(1.0, 0.5, (10,))),
     "step-size": _case("step-size", test_hinge_curve=_taking(lambda t: 20 / t.descent.learning_rate)),
     "step-size-mended": _case(
         "step-size", test_hinge_curve=_taking(lambda t: 60 * t.descent.learning_rate**-0.5)
@@ -138,6 +160,19 @@ PLANTED: dict[str, Callable[[], xr.Dataset]] = {
         "nearest", test_hinge=lambda t, rng: rng.normal(0.5 if t.sampler == "distance" else 0.1, 0.01)
     ),
     "nearest-far": _case("nearest", test_hinge=lambda t, rng: rng.normal(0.1, 0.01)),
+    "laplacian-best": _case(
+        "clusters", test_hinge=lambda t, rng: rng.normal(0.1 if t.data.position == "degree" else 0.5, 0.01)
+    ),
+    "positions-attend": _case("clusters", inside=lambda t, rng: 0.3),
+    "graph-labels": _case("graph-labels", test_hinge=lambda t, rng: 0.9),
+    "graph-labels-structure": _case("graph-labels", test_error=lambda t, rng: rng.normal(0.1, 0.01)),
+    "four-classes": _case("four-classes", test_hinge=lambda t, rng: 0.9),
+    "four-classes-told": _case("four-classes", test_error=lambda t, rng: 0.5),
+    "four-classes-cores": _case(
+        "four-classes",
+        bias=lambda t, rng: np.stack([BUCKETS, BUCKETS]),
+        margin=lambda t, rng: np.stack([BUCKETS, -BUCKETS]),
+    ),
     "bias-sum": _case("agreement", bias_drift=lambda t, rng: 1e-3),
     "two-ways": _case(
         "agreement", bias_curve=lambda t, rng: np.full((len(t.log_steps), 5), 1e-3 * (t.simulator == "nodes"))

@@ -407,6 +407,14 @@ def predict(trial: GraphTraining) -> tuple[list[Condition], list[Prediction]]:
         Prediction("test loss at most (3.10)", loss_bound(s.inconsistent)),
         Prediction("labels, order of magnitude (3.9)", transformer_labels(s)),
         Prediction(
+            "its larger term (footnote 11)",
+            "the vote's" if vote_term_dominates(s.inconsistent, s.largest) else "B T",
+        ),
+        Prediction(
+            "attention on class-relevant nodes goes to (3.11), on average",
+            mean_attention_limit(s.discriminative, s.confusion),
+        ),
+        Prediction(
             "steps, order of magnitude (3.8)", transformer_steps(s.rate, s.inconsistent, s.query_key_error)
         ),
         Prediction("the same, mended", transformer_steps_mended(s.rate, s.inconsistent, s.query_key_error)),

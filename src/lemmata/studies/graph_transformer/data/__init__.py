@@ -2,14 +2,17 @@
 
 from lemmata.studies.graph_transformer.data.sampling import masks
 from lemmata.studies.graph_transformer.data.surveys import survey
+from lemmata.studies.graph_transformer.data.variants import graph_label, positions
 from lemmata.studies.graph_transformer.data.votes import (
     average_margin,
     confusion_ratio,
     core_distance,
+    inconsistent_share,
     margin_identity,
     winning_margin,
 )
 
 __all__ = [
-    "average_margin", "confusion_ratio", "core_distance", "margin_identity", "masks", "survey", "winning_margin",
+    "average_margin", "confusion_ratio", "core_distance", "graph_label", "inconsistent_share", "margin_identity", "masks",
+    "positions", "survey", "winning_margin",
 ]  # fmt: skip

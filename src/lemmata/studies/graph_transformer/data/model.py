@@ -1,5 +1,6 @@
 """The data model: a graph of votes with noisy patterns as features, some labels flipped, some nodes labelled."""
 
+from math import ceil, exp, log
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -101,6 +102,12 @@ class VoteGraph(eqx.Module):
             self.degree >= 1 and self.inner_degree >= 0,
             f"a degree of {self.degree} (inner {self.inner_degree}) leaves nodes isolated.",
         )
+        alone = self.nodes * exp(-self.degree)
+        require(
+            self.generator != "blocks" or alone < 1,
+            f"a block graph of mean degree {self.degree} leaves about {alone:.0f} of {self.nodes} nodes without a neighbour; "
+            f"use data.degree={ceil(log(self.nodes))} or more.",
+        )
         core = 1 if self.generator == "bipartite" or self.confusion < 0.5 else 2
         core = self.core if self.generator == "distances" else core
         require(
@@ -133,6 +140,10 @@ class VoteGraph(eqx.Module):
 
     def draw(self, key: Key, sampler: Sampler, at: int | Array, sampled: int, dtype: np.dtype) -> Nodes:
         """The graph and its features, drawn on the host: SciPy finds distances, and nothing of it has to be compiled."""
+        require(
+            not self.file,
+            "a graph file is not trained on: ask `lemmata predict graph-transformer` about it, or survey it (figure tables).",
+        )
         nodes, count = self.nodes, parts(sampler)
         shapes = {
             "patterns": ((self.patterns, self.dim), np.float32), "features": ((nodes, self.dim), np.float32),

@@ -65,18 +65,29 @@ def lists(allowed: list[Bool[ndarray, "node node"]]) -> tuple[ndarray, ndarray]:
 
 
 def subset(key: Key, count: Int[Array, " row"], size: int) -> Int[Array, "size row"]:
-    """Places of a random subset of `size` out of `count`, row by row, all subsets alike (Floyd's algorithm); where there are
-    fewer, the places 0..size-1, of which the first `count` exist."""
+    """Places of a random subset of `size` out of `count`, row by row, all subsets alike; where there are fewer, the places
+    0..size-1, of which the first `count` exist.
+
+    Floyd's algorithm: round i picks one of the places 0..last, last = count - size + i, and takes `last` itself where the pick
+    was taken before. Its rounds need not follow each other: a pick was taken before if an earlier round picked it too, or if it
+    is the `last` of an earlier round whose own pick was taken; the few such chains are followed to their ends.
+    """
+    count = count.astype(jnp.int32)
     chance = jax.random.uniform(key, (size, count.shape[0]), jnp.float32)
-    slot = jnp.arange(size)[:, None]
+    slot = jnp.arange(size, dtype=jnp.int32)[:, None]
     last = count[None] - size + slot
     pick = jnp.where(last < slot, slot, jnp.minimum((chance * (last + 1)).astype(jnp.int32), last))
+    twice = jnp.any((pick[:, None] == pick[None]) & (slot[:, None] > slot[None]), axis=1)
+    round_of = pick - (count[None] - size)
+    chained = (round_of >= 0) & (round_of < slot)
+    earlier = jnp.clip(round_of, 0, size - 1)
 
-    def take(step: Array, chosen: Array) -> Array:
-        again = jnp.any((chosen == chosen[step]) & (slot < step), axis=0)
-        return chosen.at[step].set(jnp.where(again, jnp.maximum(last[step], step), chosen[step]))
+    def on(at: tuple[Array, Array]) -> tuple[Array, Array]:
+        taken = twice | (chained & jnp.take_along_axis(at[0], earlier, axis=0))
+        return taken, jnp.any(taken != at[0])
 
-    return jax.lax.fori_loop(0, size, take, pick)
+    taken, _ = jax.lax.while_loop(lambda at: at[1], on, (twice, jnp.asarray(True)))
+    return jnp.where(taken, jnp.maximum(last, slot), pick)
 
 
 def sampled(
