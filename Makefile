@@ -20,7 +20,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/pyright
 
 bench: $(VENV)/.installed-bench
-	$(BIN)/python -m benchmarks
+	$(BIN)/lemmata bench
 
 clean:
 	rm -rf $(VENV) runs

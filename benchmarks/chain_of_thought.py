@@ -1,137 +1,110 @@
-"""Chain of thought: training at the document's size against a PyTorch loop; the law of the vote against 1e5 simulated prompts.
+"""Training of the attention layer on reasoning prompts at the document's size (M = 20, K = 3, d = 30, 20 examples, batch 60),
+Figure 7.3 (a), and the law of the vote against 1e5 simulated prompts.
 
-PyTorch draws the same kind of prompts (a random cycle each, vectorised over the batch) and trains the 2d x 2d weights by
-automatic differentiation, as one would write it. The lab trains eight seeds in lanes, as its pool does; per run and step.
+The lab trains a table of (2M + K) x (M + K) numbers by lookups, peers the 2d x 2d weights on tokens; the lab also draws its
+prompts, a random cycle each, which is most of its step.
 """
 
 import time
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.timing import fastest
+from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Workload, batch_keys
+from lemmata.studies.chain_of_thought import theory
+from lemmata.studies.chain_of_thought.figures import template
+from lemmata.studies.chain_of_thought.trials import Reasoning
+from lemmata.studies.chain_of_thought.trials.testing import coordinates, errors_at, scores_of
+from lemmata.trial import put, put_all
 
-STEPS, LANES = 200, 8
-
-
-def torch_training(steps: int):
-    """A function that trains for some steps: M = 20, K = 3, d = 30, 20 examples, batch 60."""
-    import torch
-
-    torch.set_num_threads(1)
-    m, k, d, count, batch, own, rate = 20, 3, 30, 20, 60, 8, 10.0
-    frame = torch.linalg.qr(torch.randn(d, d))[0]
-    patterns, places = frame[:m], torch.cat([frame[m : m + k], torch.zeros(k, d)], 1)
-    step = torch.arange(k).repeat(count)
-    shift = torch.cumsum(torch.arange(k + 1), 0)
-
-    def once(w: "torch.Tensor") -> None:
-        cycle = torch.argsort(torch.rand(batch, m), 1)
-        first = torch.randint(1, m, (batch, count))
-        first[:, :own] = 0
-        walked = cycle.gather(1, ((first[:, :, None] + shift) % m).flatten(1)).view(batch, count, k + 1)
-        asked = cycle.gather(1, (shift % m).expand(batch, -1))
-        top = torch.cat([walked[:, :, :-1].flatten(1), asked[:, : k - 1]], 1)
-        bottom = torch.cat([walked[:, :, 1:].flatten(1), asked[:, 1:k]], 1)
-        now = torch.arange(batch) % k
-        columns = (
-            torch.cat([patterns[top], patterns[bottom]], 2) + places[torch.cat([step, torch.arange(k - 1)])]
-        )
-        query = torch.cat([patterns[asked[torch.arange(batch), now]], torch.zeros(batch, d)], 1) + places[now]
-        logits = torch.einsum("bna,ac,bc->bn", columns, w, query)
-        hidden = torch.arange(k - 1)[None] >= now[:, None]
-        logits = torch.cat(
-            [logits[:, : count * k], logits[:, count * k :].masked_fill(hidden, -torch.inf)], 1
-        )
-        out = torch.einsum("bn,bna->ba", torch.softmax(logits, 1), columns[:, :, d:])
-        loss = 0.5 * ((out - patterns[asked[torch.arange(batch), now + 1]]) ** 2).sum(1).mean()
-        (gradient,) = torch.autograd.grad(loss, w)
-        with torch.no_grad():
-            w.sub_(rate * gradient)
-
-    def train() -> None:
-        w = (0.01 * torch.randn(2 * d, 2 * d)).requires_grad_()
-        for _ in range(steps):
-            once(w)
-
-    return train
+PROMPTS, LENGTH, TIMES = 100_000, 20, 20
 
 
-def lab_training(steps: int):
-    """A function that advances `LANES` runs by some steps."""
-    import jax
-    import jax.numpy as jnp
+def trial(steps: int, prompts: int, examples: int, patterns: int) -> Reasoning:
+    sizes = {"descent.batch": prompts, "data.examples": examples, "data.patterns": patterns}
+    dims = {"data.dim": max(30, patterns + 3), "test.patterns": min(10, patterns)}
+    return put_all(template(), {**sizes, **dims, "descent.steps": steps, "descent.logs": 2})
 
-    from lemmata.loop import fill, run_block
-    from lemmata.studies.chain_of_thought.figures import template
-    from lemmata.trial import put_all, random_key, with_precision
 
-    trial = put_all(template(), {"descent.steps": steps + 1, "descent.logs": 2})
-    one = with_precision(trial)
-    many = jax.tree.map(lambda leaf: jnp.broadcast_to(jnp.asarray(leaf), (LANES, *jnp.shape(leaf))), one)
-    keys = jnp.stack([random_key(trial, seed) for seed in range(LANES)])
-    lanes = fill(many, keys, None, jnp.ones(LANES, bool))
-    return lambda: jax.block_until_ready(
-        run_block(lanes, jnp.asarray(steps, jnp.int32), jnp.asarray(0, jnp.int32))
+def plain(trial: Reasoning, key: Any, state: Any, count: int) -> Plain:
+    """The run on tokens that is drawn from the same key."""
+    whole = put(trial, "simulator", "tokens")
+    begun = jax.jit(lambda k: whole.start(k))(key)
+    way, numbers = batch_keys(begun, count)
+    seen = jax.jit(lambda number: whole.batch(way, number, None, begun.world)._asdict())
+    return Plain(
+        {"table": begun.params},
+        [seen(number) for number in numbers],
+        {"table": float(trial.descent.learning_rate)},
     )
 
 
-def vote(prompts: int = 100_000, length: int = 20) -> None:
-    """The law of the vote at one length against simulated prompts: the plain vote, and the layer with it."""
-    import jax
-    import jax.numpy as jnp
+def jax_loss(weights: Arrays, batch: Arrays) -> Any:
+    columns, there = batch["columns"], batch["count"] > 0
+    logits = jnp.sum(columns * (batch["asked"] @ weights["table"].T)[:, None], axis=-1)
+    share = jax.nn.softmax(jnp.where(there, logits, -jnp.inf), axis=1)
+    seen = (share[:, None] @ columns[:, :, columns.shape[2] // 2 :])[:, 0]
+    return jnp.mean(jnp.sum((batch["label"] - seen) ** 2, axis=1)) / 2
 
-    from lemmata.studies.chain_of_thought import theory
-    from lemmata.studies.chain_of_thought.figures import template
-    from lemmata.studies.chain_of_thought.trials.testing import coordinates, errors_at, scores_of
-    from lemmata.trial import put_all
 
-    trial = put_all(template(), {"test.prompts": 2000})
-    test, d = trial.test, trial.data
+def torch_loss(weights: Arrays, batch: Arrays) -> Any:
+    import torch
+
+    columns, there = batch["columns"], batch["count"] > 0
+    logits = (columns * (batch["asked"] @ weights["table"].T)[:, None]).sum(dim=-1)
+    share = torch.softmax(torch.where(there, logits, -torch.inf), dim=1)
+    seen = (share[:, None] @ columns[:, :, columns.shape[2] // 2 :])[:, 0]
+    return ((batch["label"] - seen) ** 2).sum(dim=1).mean() / 2
+
+
+def work(prompts: int, examples: int, patterns: int) -> Work:
+    """One product that gathers the gradient of the table, and for each column three lookups, a softmax and three additions."""
+    columns, rows, width = 3 * examples + 2, 2 * patterns + 3, patterns + 3
+    return Work(prompts * (2 * rows * width + 12 * columns), 4 * (3 * rows * width + 4 * prompts * columns))
+
+
+def extra(paper: bool) -> dict[str, Measure]:
+    """The law of the vote at one length against simulated prompts, which pass through the layer too."""
+    one = put_all(template(), {"test.prompts": 2000})
+    test, d = one.test, one.data
     rows = coordinates(test, jax.random.key(0), d.patterns, d.steps, d.dim)
     trained = jnp.zeros((60, 30)).at[:23, :23].set(4 * jnp.eye(23))
     scores = scores_of(test, trained, rows, d.patterns, d.steps)
-    tried = jax.jit(lambda key: errors_at(test, scores, d.steps, key, jnp.asarray(length), length))
-
-    def simulated() -> np.ndarray:
-        found = [tried(jax.random.key(n))["cot_vote_error"] for n in range(prompts // 2000)]
-        return np.mean(jax.block_until_ready(found))
-
-    maps, transitions = theory.example_task(trial)
-    own = round(test.match_fraction * length)
-
-    def exact() -> float:
-        theory._winning_counts.cache_clear()
-        return float(np.mean(theory._errors_from(0, own, length - own, transitions, maps)))
-
-    simulated()
+    tried = jax.jit(lambda key: errors_at(test, scores, d.steps, key, jnp.asarray(LENGTH), LENGTH))
+    jax.block_until_ready(tried(jax.random.key(0)))
     began = time.perf_counter()
-    by_chance = simulated()
+    found = [tried(jax.random.key(n))["cot_vote_error"] for n in range(PROMPTS // 2000)]
+    by_chance = float(np.mean(jax.block_until_ready(found)))
     slow = time.perf_counter() - began
-    exact()
+    maps, transitions = theory.example_task(one)
+    own, by_law = round(test.match_fraction * LENGTH), 0.0
     began = time.perf_counter()
-    for _ in range(20):
-        by_law = exact()
-    fast = (time.perf_counter() - began) / 20
-    print(
-        f"vote: {prompts} prompts of {length} examples {slow:.2f} s (error {by_chance:.4f}), law {1e3 * fast:.2f} ms (error "
-        f"{by_law:.4f}), ratio {slow / fast:.0f} (to reach: 1000)"
-    )
+    for _ in range(TIMES):
+        theory._winning_counts.cache_clear()
+        by_law = float(np.mean(theory._errors_from(0, own, LENGTH - own, transitions, maps)))
+    fast = (time.perf_counter() - began) / TIMES
+    return {
+        "the law of the vote against 1e5 simulated prompts": Measure(slow / fast, "times", "1000"),
+        "error of the vote by simulation less that by the law": Measure(by_chance - by_law, ""),
+    }
 
 
-def main() -> None:
-    from lemmata.guard import double
-
-    with double():
-        lab = lab_training(STEPS)
-        found = fastest({"torch": torch_training(STEPS), "lab": lab}, 5)
-        torch, own = found["torch"] / STEPS, found["lab"] / STEPS / LANES
-        print(
-            f"training at the document's size, a step: PyTorch {1e3 * torch:.3f} ms, lab {1e3 * own:.3f} ms "
-            f"({LANES} lanes), ratio {torch / own:.1f} (to reach: 5)",
-            flush=True,
-        )
-        vote()
-
-
-if __name__ == "__main__":
-    main()
+WORKLOAD = Workload(
+    about=__doc__ or "",
+    figure="chain-of-thought/fig7-3a",
+    short=Command(("--scale", "quick", "--seeds", "1")),
+    paper=Command(("--scale", "paper")),
+    step=Step(
+        trial=trial,
+        sizes={"prompts": 60, "examples": 20, "patterns": 20},
+        tiny={"prompts": 6, "examples": 5, "patterns": 11},
+        plain=plain,
+        jax_loss=jax_loss,
+        torch_loss=torch_loss,
+        work=work,
+        growth={"prompts": (60, 240, 960), "examples": (20, 80, 320), "patterns": (10, 20, 40)},
+    ),
+    extra=extra,
+)

@@ -1,86 +1,150 @@
-"""Graph convolutions with a sampled graph: steps at width 500 with 1500 labels against PyTorch eager, and the cost of a step
-over the number of nodes.
+"""A step of the three-layer graph convolution at width 500 with 1500 labels, the graph sampled anew, and Figure 5.1.
 
-Two peers: sparse matrices of the whole graph, as a plain program has them, and the rows that the batch needs, cut out of
-them in every step. Steps are timed in turns within one run; 6000 of them are counted up from those timed.
-
-    python -m benchmarks.gcn_sampling [steps timed]
+A step costs what the batch looks at, not what the graph has: growth over nodes goes to a million. Peers are given the small
+dense matrices of the batch's field and its dropout, cut out beforehand; the extra lines have PyTorch make them, from sparse
+matrices of the whole graph, as a plain program has them, and from rows that it cuts out of these in every step.
 """
 
-import sys
 import warnings
-from collections.abc import Callable
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sparse
 
-from benchmarks.timing import fastest
-from lemmata.lab.pool import one_thread
+from benchmarks.peers import lab
+from benchmarks.timing import Contestant, in_turns, torch_on
+from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Workload
+from lemmata.bench.graphs import adjacency, normalised
+from lemmata.studies.gcn_sampling.data import DegreeGroups
+from lemmata.studies.gcn_sampling.network.fields import _dropped, in_field, matrix, rooms_for
+from lemmata.studies.gcn_sampling.trials import Training
+from lemmata.studies.gcn_sampling.trials.samplers import factors
+from lemmata.trial import put_all
 
-WIDTH, LABELS, STEPS, DEGREES, SIZES = 500, 1500, 6000, (10, 1), (100, 1900)
-
-
-def lab(steps: int, sizes: tuple[int, ...] = SIZES, width: int = WIDTH) -> Callable[[], object]:
-    """So many steps of a training, compiled; graph and start are made before."""
-    import jax
-
-    from lemmata.studies.gcn_sampling.data import DegreeGroups
-    from lemmata.studies.gcn_sampling.trials import Training
-    from lemmata.trial import put_all, random_key, with_precision
-
-    trial = put_all(
-        Training(graph=DegreeGroups(degrees=DEGREES, sizes=sizes), labels=LABELS), {"width": width}
-    )
-    one = with_precision(trial)
-    state = jax.jit(lambda t, k: t.start(k))(one, random_key(trial, 0))
-    run = jax.jit(lambda t, s: jax.lax.fori_loop(0, steps, lambda _, now: t.step(now), s))
-    return lambda: jax.block_until_ready(run(one, state))
+BATCH, FEATURES, LABELS, SIZES = 5, 10, 1500, (100, 1900)
 
 
-def drawn(rng: np.random.Generator) -> tuple[sparse.csr_array, np.ndarray, np.ndarray]:
-    """A, features and labels of the same size."""
-    from lemmata.bench.graphs import adjacency, normalised
-
-    nodes = sum(SIZES)
-    stubs = rng.permutation(np.repeat(np.arange(nodes), np.repeat(DEGREES, SIZES)))
-    pairs = stubs[: len(stubs) // 2 * 2].reshape(-1, 2)
-    return (
-        normalised(adjacency(pairs, nodes)),
-        rng.normal(size=(nodes, 10)).astype(np.float32),
-        rng.normal(size=(nodes, 2)).astype(np.float32),
+def trial(steps: int, nodes: int, width: int, high_degree: int) -> Training:
+    """A twentieth of the nodes has the high degree, the others degree 1."""
+    graph = DegreeGroups(degrees=(high_degree, 1), sizes=(nodes // 20, nodes - nodes // 20))
+    labels = min(LABELS, nodes // 2)
+    return put_all(
+        Training(graph=graph, labels=labels),
+        {"width": width, "budget": steps, "descent.steps": steps, "descent.logs": 2},
     )
 
 
-def eager(steps: int, whole: bool) -> Callable[[], object]:
-    """The same training in PyTorch: dropout 0.4, 0.9 of each group sampled, SGD."""
+def plain(trial: Training, key: Any, state: Any, count: int) -> Plain:
+    """The field of each batch as matrices; those of a small field may be filled up with zeros to be like others."""
+    weights = state.weights
+    frozen = {"readout": weights.readout, "bias1": weights.bias1, "bias2": weights.bias2}
+    batches = [{**_field(trial, state, number), **frozen} for number in range(count)]
+    rate = float(trial.descent.learning_rate)
+    return Plain({"w1": weights.w1, "w2": weights.w2}, batches, {"w1": rate, "w2": rate})
+
+
+def _field(trial: Training, state: Any, number: int) -> dict[str, np.ndarray]:
+    """What the step of this number draws, and where it looks, as `Training.step` and `Training.objective` do."""
+    world, graph = state.world, state.world.graph
+    way = jax.random.wrap_key_data(state.key)
+    of_batch, own = jax.random.split(jax.random.fold_in(way, number))
+    of_graph, _, of_dropout = jax.random.split(own, 3)
+    batch = world.order[jax.random.randint(of_batch, (trial.descent.batch,), 0, trial.labels)]
+    widest = max(trial.graph.degrees) + 1
+    rooms = rooms_for(trial.descent.batch, widest, trial.graph.nodes)
+    middle = np.asarray(in_field(graph, batch, widest, rooms[-1:], lambda field: field.middle))
+    middle = middle[middle < trial.graph.nodes]
+    below = int(np.asarray(graph.count)[middle].sum())
+    room = next((r for r in rooms[:-1] if len(middle) <= r.middle and below <= r.lower), rooms[-1])
+
+    def seen(field: Any) -> Arrays:
+        sampled = factors(trial.sampler, of_graph, field, graph, trial.sampling())
+        given = world.features[jnp.minimum(field.first.column, trial.graph.nodes - 1)]
+        ones, keys = jnp.ones((1, trial.width), trial.dtype), jax.random.split(of_dropout)
+        return {
+            "third": matrix(field.third, sampled.third, room.middle),
+            "second": matrix(field.second, sampled.second, room.lower),
+            "below": jnp.einsum("us,usf->uf", field.first.weight * sampled.first, given),
+            "kept1": _dropped(jnp.repeat(ones, room.lower, 0), trial.dropout, keys[0]),
+            "kept2": _dropped(jnp.repeat(ones, room.middle, 0), trial.dropout, keys[1]),
+            "labels": world.labels[batch],
+        }
+
+    found = in_field(graph, batch, widest, (room,), seen)
+    return {name: np.asarray(part) for name, part in found.items()}
+
+
+def jax_loss(weights: Arrays, batch: Arrays) -> Any:
+    first = jax.nn.relu(batch["below"] @ weights["w1"] + batch["bias1"]) * batch["kept1"]
+    second = jax.nn.relu(batch["second"] @ first @ weights["w2"] + batch["bias2"]) * batch["kept2"]
+    errors = (batch["third"] @ (second @ batch["readout"]) - batch["labels"]) ** 2
+    return jnp.mean(jnp.sum(errors, axis=1)) / 2
+
+
+def torch_loss(weights: Arrays, batch: Arrays) -> Any:
     import torch
 
-    torch.set_num_threads(1)
+    first = torch.relu(batch["below"] @ weights["w1"] + batch["bias1"]) * batch["kept1"]
+    second = torch.relu(batch["second"] @ first @ weights["w2"] + batch["bias2"]) * batch["kept2"]
+    errors = (batch["third"] @ (second @ batch["readout"]) - batch["labels"]) ** 2
+    return errors.sum(dim=1).mean() / 2
+
+
+def work(nodes: int, width: int, high_degree: int) -> Work:
+    """With mean degree d and that of a neighbour e: b (1 + d) nodes below the batch, b (1 + d + d e) below those; W, V and
+    their derivatives there, and the weights read, moved and written."""
+    mean = (high_degree + 19) / 20
+    neighbour = (high_degree**2 + 19) / 20 / mean
+    middle, lower = BATCH * (1 + mean), BATCH * (1 + mean + mean * neighbour)
+    operations = 4 * lower * FEATURES * width + 6 * middle * width**2 + 4 * middle * lower * width
+    return Work(operations, 4 * 4 * width * (width + FEATURES))
+
+
+# Against PyTorch with sparse matrices ------------------------------------------------------------------------------------
+
+
+def extra(paper: bool) -> dict[str, Measure]:
+    one = trial(1_000_000, sum(SIZES), 500, 10)
+    contestants = {
+        "lab": lab(one),
+        "sparse matrices of the whole graph": Contestant(torch_on(1, eager(whole=True))),
+        "rows cut out in every step": Contestant(torch_on(1, eager(whole=False))),
+    }
+    times = in_turns(contestants, 3)
+    return {
+        f"PyTorch eager with {name}, over the lab": Measure(
+            times[name].best / times["lab"].best, "times", "5" if "sparse" in name else ""
+        )
+        for name in list(contestants)[1:]
+    }
+
+
+def eager(whole: bool):
+    """The same training in PyTorch: dropout 0.4, 0.9 of each group sampled, SGD, width 500."""
+    import torch
+
     warnings.filterwarnings("ignore", message="Sparse")  # sparse rows are called a beta there
-    rng = np.random.default_rng(0)
-    matrix, features, labels = drawn(rng)
-    nodes = len(features)
-    group = np.repeat([0, 1], SIZES)
-    scale = np.array([0.7, 0.3])[group] / 0.9
-    x, y = torch.tensor(features), torch.tensor(labels)
-    w = torch.nn.Parameter(torch.randn(10, WIDTH) / WIDTH**0.5)
-    v = torch.nn.Parameter(torch.randn(WIDTH, WIDTH) / WIDTH**0.5)
-    c, b1, b2 = torch.randn(WIDTH, 2), torch.randn(WIDTH) / WIDTH**0.5, torch.randn(WIDTH) / WIDTH**0.5
+    rng, nodes, width = np.random.default_rng(0), sum(SIZES), 500
+    stubs = rng.permutation(np.repeat(np.arange(nodes), np.repeat((10, 1), SIZES)))
+    graph = normalised(adjacency(stubs[: len(stubs) // 2 * 2].reshape(-1, 2), nodes))
+    scale = np.repeat((0.7, 0.3), SIZES) / 0.9
+    x, y = (torch.tensor(rng.normal(size=(nodes, k)).astype(np.float32)) for k in (FEATURES, 2))
+    w = torch.nn.Parameter(torch.randn(FEATURES, width) / width**0.5)
+    v = torch.nn.Parameter(torch.randn(width, width) / width**0.5)
+    c, b1, b2 = torch.randn(width, 2), *(torch.randn(width) / width**0.5 for _ in range(2))
     optimiser = torch.optim.SGD([w, v], lr=1e-3)
 
     def tensor(part: sparse.csr_array) -> torch.Tensor:
-        parts = (
-            torch.tensor(part.indptr),
-            torch.tensor(part.indices),
-            torch.tensor(part.data.astype(np.float32)),
-        )
-        return torch.sparse_csr_tensor(*parts, size=part.shape)
+        parts = part.indptr, part.indices, part.data.astype(np.float32)
+        return torch.sparse_csr_tensor(*map(torch.tensor, parts), size=part.shape)
 
     def matrices(batch: np.ndarray) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
         factor = np.zeros(nodes)
-        for start, size in ((0, SIZES[0]), (SIZES[0], SIZES[1])):
+        for start, size in ((0, SIZES[0]), SIZES):
             factor[start + rng.choice(size, round(0.9 * size), replace=False)] = 1
-        sampled = sparse.csr_array(matrix @ sparse.diags_array(factor * scale))
+        sampled = sparse.csr_array(graph @ sparse.diags_array(factor * scale))
         if whole:
             full = tensor(sampled)
             return tensor(sampled[batch]), full, full, x
@@ -92,9 +156,9 @@ def eager(steps: int, whole: bool) -> Callable[[], object]:
         inputs = np.unique(first.indices)
         return tensor(top[:, middle]), tensor(second[:, lower]), tensor(first[:, inputs]), x[inputs]
 
-    def run() -> None:
-        for _ in range(steps):
-            batch = rng.integers(0, LABELS, 5)
+    def run(count: int) -> None:
+        for _ in range(count):
+            batch = rng.integers(0, LABELS, BATCH)
             third, second, first, given = matrices(batch)
             hidden = torch.nn.functional.dropout(torch.relu(first @ given @ w + b1), 0.4)
             upper = torch.nn.functional.dropout(torch.relu(second @ hidden @ v + b2), 0.4)
@@ -106,38 +170,26 @@ def eager(steps: int, whole: bool) -> Callable[[], object]:
     return run
 
 
-def main() -> None:
-    one_thread()
-    from lemmata.guard import double
-
-    timed = int(sys.argv[1]) if len(sys.argv) > 1 else 300
-    with double():
-        found = fastest(
-            {
-                "lab": lab(timed),
-                "PyTorch, sparse matrices": eager(timed, whole=True),
-                "PyTorch, cut out": eager(timed, whole=False),
-            },
-            2,
-        )
-        for name, seconds in found.items():
-            step = seconds / timed
-            ratio = seconds / found["lab"]
-            print(
-                f"{name}: {1e3 * step:.2f} ms a step, {STEPS} steps {STEPS * step:.0f} s; {ratio:.1f} times the lab's",
-                flush=True,
-            )
-        print("to reach: 5 times, against sparse matrices")
-        over_nodes(10 * timed)
-
-
-def over_nodes(steps: int) -> None:
-    """The cost of a step on graphs of 2e3, 2e4 and 1e6 nodes with the same degrees; many steps, since handing over a graph
-    costs too."""
-    sizes = ((100, 1900), (1000, 19_000), (50_000, 950_000))
-    for name, seconds in fastest({f"{sum(s)} nodes": lab(steps, s, 100) for s in sizes}, 2).items():
-        print(f"{name}: {1e6 * seconds / steps:.0f} microseconds a step (width 100)", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+WORKLOAD = Workload(
+    about=__doc__ or "",
+    figure="gcn-sampling/fig5-1",
+    short=Command(
+        ("--scale", "quick", "--seeds", "1"), sizes={"width": 100}, along=("high_degree", (2, 5, 20))
+    ),
+    paper=Command(("--scale", "paper"), along=("high_degree", (2, 10, 50))),
+    step=Step(
+        trial=trial,
+        sizes={"nodes": 2000, "width": 500, "high_degree": 10},
+        tiny={"nodes": 100, "width": 8, "high_degree": 4},
+        plain=plain,
+        jax_loss=jax_loss,
+        torch_loss=torch_loss,
+        work=work,
+        growth={"nodes": (2000, 20_000, 1_000_000), "width": (125, 500, 2000), "high_degree": (5, 10, 20)},
+        loss=lambda trial, state: (
+            trial.step(state).loss
+        ),  # the state has the loss of the batch before its step
+        runs=4,
+    ),
+    extra=extra,
+)

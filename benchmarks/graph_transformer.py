@@ -1,206 +1,217 @@
-"""One SGD step of the graph transformer, its node sets drawn anew: the lab's step against PyTorch eager, PyTorch Geometric, the
-matrix-multiply peak of one core and the memory floor.
+"""One SGD step of the graph transformer at the reference setting (1000 nodes, sets of 60, batch 64, 400 neurons), its node sets
+drawn anew, and Figure 3.3 (a).
 
-    python -m benchmarks.graph_transformer [--steps 20] [--rounds 5]
-
-One step is: a batch of 64 labelled nodes of a graph of 1000, for each a set of 60 nodes at distances 1 and 2 without
-replacement, the gradient of the hinge loss of 400 neurons, and the update. PyTorch draws its sets by the largest of random
-numbers, which is its usual way; PyTorch Geometric's way makes an edge of every node of a set and sums over edges with its
-softmax and scatter. The memory floor is NumPy gathering what a step must read at random: members, distances and tokens of the
-sets. Times are the fastest of several rounds that take turns.
+Peers are given their sets; the extra lines have PyTorch draw them too, by the largest of random numbers, and PyTorch
+Geometric's way, which makes an edge of every node of a set and sums over edges with its softmax and scatter. What a step of
+the lab has beyond its gradient: drawing 3840 places without replacement and gathering what they name, the order of the labels,
+the keys and the update. The gradient is short products of 20 columns, which do not reach the peak of a large one.
 """
 
-import argparse
-import sys
 from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
 
-from benchmarks.timing import fastest, matrix_peak, pin, torch_on
+import jax
+import jax.numpy as jnp
+import numpy as np
 
-pin(1)
-
-import jax  # noqa: E402
-import numpy as np  # noqa: E402
-
-from lemmata.guard import double  # noqa: E402
-from lemmata.studies.graph_transformer.figures import template  # noqa: E402
-from lemmata.studies.graph_transformer.network import slope  # noqa: E402
-from lemmata.studies.graph_transformer.trials import GraphTraining  # noqa: E402
-from lemmata.trial import random_key, with_precision  # noqa: E402
-
-TRIAL = template()
-BATCH, SET, DIM, NEURONS = 64, 61, 20, 400
-# Neurons forward and backward (three products), values and queries, and four passes over the tokens of a set.
-FLOPS = BATCH * (3 * 2 * DIM * NEURONS + 6 * 2 * DIM * DIM + 4 * 2 * SET * DIM)
+from benchmarks.peers import lab
+from benchmarks.timing import Contestant, in_turns, torch_on
+from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Workload, batch_keys
+from lemmata.studies.graph_transformer.figures import template
+from lemmata.studies.graph_transformer.network import slope
+from lemmata.studies.graph_transformer.trials import GraphTraining
+from lemmata.trial import put_all, random_key, with_precision
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    options.add_argument("--steps", type=int, default=20)
-    options.add_argument("--rounds", type=int, default=5)
-    chosen = options.parse_args()
-    with double():
-        trial = with_precision(TRIAL)
-        state = jax.jit(lambda one, key: one.start(key))(trial, random_key(TRIAL, 0))
-    contestants = (
-        {
-            "peak": matrix_peak(),
-            "lab": lab_steps(trial, state, chosen.steps),
-            "lab, the gradient alone": lab_slopes(trial, state, chosen.steps),
-            "memory floor": gathers(state, chosen.steps),
-        }
-        | lab_draws(trial, state, chosen.steps)
-        | torch_steps(state, chosen.steps)
-    )
-    report(fastest(contestants, chosen.rounds), chosen.steps)
+def trial(steps: int, nodes: int, batch: int, sampled: int, neurons: int) -> GraphTraining:
+    """The graph's degrees, labels and tests are in proportion to its nodes."""
+    sizes = {"data.nodes": nodes, "descent.batch": batch, "sampled": sampled, "network.neurons": neurons}
+    share = {"data.labelled": 400, "data.degree": 120, "data.inner_degree": 60, "tested": 200}
+    scaled = {path: max(4, value * nodes // 1000) for path, value in share.items()}
+    return put_all(template(), {**sizes, **scaled, "descent.steps": steps, "descent.logs": 2})
 
 
-def report(times: dict[str, float], steps: int) -> None:
-    peak = 2 * 1500**3 / times.pop("peak") / 1e9
-    print(
-        f"one step: batch {BATCH}, sets of {SET}, {NEURONS} neurons, 1000 nodes; peak of one core {peak:.0f} GFLOP/s"
-    )
-    each = {name: seconds / steps for name, seconds in times.items()}
-    floor = each.pop("memory floor")
-    for name in DRAWS:
-        print(f"{name:32s} {each.pop(name) * 1e3:7.3f} ms")
-    print(f"memory floor {floor * 1e3:.3f} ms, {floor / each['lab']:.0%} of the lab's step")
-    for name, seconds in each.items():
-        rate = FLOPS / seconds / 1e9
-        print(f"{name:32s} {seconds * 1e3:7.3f} ms {rate:6.1f} GFLOP/s {rate / peak:5.0%} of the peak")
-    peers = [seconds for name, seconds in each.items() if name.startswith("PyTorch")]
-    if peers:
-        print(f"against PyTorch's best: {min(peers) / each['lab']:.1f} times faster")
-    else:
-        print("PyTorch is not installed here: no comparison (pip install torch).", file=sys.stderr)
+def plain(trial: GraphTraining, key: Any, state: Any, count: int) -> Plain:
+    way, numbers = batch_keys(state, count)
+    nodes = state.world.nodes
+
+    @jax.jit
+    def seen(number: Any) -> Arrays:
+        batch = trial.batch(way, number, state.data, state.world)
+        own = jax.random.fold_in(jax.random.fold_in(way, number), 1)  # the key of a step's own choices
+        sets = trial.seen(batch, state.world, own)
+        label = nodes.label[batch].astype(nodes.features.dtype)
+        return {"asking": nodes.features[batch], "label": label, "signs": state.world.signs, **sets._asdict()}
+
+    weights = state.params._asdict()
+    rates = dict.fromkeys(weights, float(trial.descent.learning_rate))
+    return Plain(weights, [seen(number) for number in numbers], rates)
 
 
-def lab_steps(trial: GraphTraining, state, steps: int) -> Callable[[], object]:
-    run = jax.jit(lambda state: jax.lax.fori_loop(0, steps, lambda _, one: trial.step(one), state).fit.params)
+def jax_loss(weights: Arrays, batch: Arrays) -> Any:
+    x = batch["tokens"]
+    asked = (batch["asking"] @ weights["query"].T)[:, :, None]
+    logits = ((x @ weights["key"].T) @ asked)[..., 0] + weights["bias"][batch["distance"]]
+    share = jax.nn.softmax(jnp.where(batch["many"] > 0, logits, -jnp.inf), axis=1)
+    mixed = (share[:, None] @ x)[:, 0]
+    output = jax.nn.relu(mixed @ weights["value"].T @ weights["hidden"]) @ batch["signs"]
+    return jnp.mean(jax.nn.relu(1 - batch["label"] * output))
 
-    def work() -> object:
-        with double():
-            return jax.block_until_ready(run(state))
 
-    return work
+def torch_loss(weights: Arrays, batch: Arrays) -> Any:
+    import torch
+
+    x = batch["tokens"]
+    asked = (batch["asking"] @ weights["query"].T)[:, :, None]
+    logits = ((x @ weights["key"].T) @ asked)[..., 0] + weights["bias"][batch["distance"].long()]
+    share = torch.softmax(torch.where(batch["many"] > 0, logits, -torch.inf), dim=1)
+    mixed = (share[:, None] @ x)[:, 0]
+    output = torch.relu(mixed @ weights["value"].T @ weights["hidden"]) @ batch["signs"]
+    return torch.relu(1 - batch["label"] * output).mean()
 
 
-def lab_slopes(trial: GraphTraining, state, steps: int) -> Callable[[], object]:
-    """Gradient and update on sets drawn once: what is left when nothing is sampled."""
-    nodes, batch = state.world.nodes, state.data[:BATCH]
-    with double():
-        seen = jax.jit(lambda: trial.seen(batch, state.world, jax.random.key(0)))()
+def work(nodes: int, batch: int, sampled: int, neurons: int) -> Work:
+    """Neurons forward and backward (three products), values and queries, and four passes over the tokens of a set; a set is
+    gathered from the lists of members, distances and features."""
+    dim, held = 20, sampled + 1
+    operations = batch * (6 * dim * neurons + 12 * dim**2 + 8 * held * dim)
+    return Work(operations, 4 * batch * held * (2 + dim) + 8 * dim * neurons)
 
-    def step(_, weights):
+
+# With sets that peers draw themselves ------------------------------------------------------------------------------------
+
+
+GRADIENT, SETS, ORDER = "gradient and update alone", "drawing the sets alone", "order of the labels alone"
+
+
+def extra(paper: bool) -> dict[str, Measure]:
+    one = template()
+    given = with_precision(one)
+    state = jax.jit(lambda trial, key: trial.start(key))(given, random_key(one, 0))
+    contestants = {
+        "lab": lab(put_all(one, {"descent.steps": 1_000_000, "descent.logs": 2})),
+        GRADIENT: gradients(given, state),
+        **draws(given, state),
+        **drawing_peers(one, state),
+    }
+    times = {name: t.best for name, t in in_turns(contestants, 5).items()}
+    alone = (GRADIENT, SETS, ORDER)
+    found = {f"{what}, of the lab's step": Measure(times[what] / times["lab"], "") for what in alone}
+    for who in ("PyTorch", "PyTorch Geometric"):
+        both = [times[name] for name in times if name.startswith(f"{who},")]
+        if both:
+            found[f"{who} eager with its own draws, best of one and two threads, over the lab"] = Measure(
+                min(both) / times["lab"], "times", "5" if who == "PyTorch" else ""
+            )
+    return found
+
+
+def gradients(trial: GraphTraining, state: Any) -> Contestant:
+    """What is left of a step when nothing is sampled."""
+    nodes, batch = state.world.nodes, state.data[: trial.descent.batch]
+    seen = jax.jit(lambda: trial.seen(batch, state.world, jax.random.key(0)))()
+
+    def step(_: Any, weights: Any) -> Any:
         _, moved = slope(weights, state.world.signs, nodes.features[batch], seen, nodes.label[batch])
         return jax.tree.map(lambda w, g: w - 0.1 * g, weights, moved)
 
-    run = jax.jit(lambda weights: jax.lax.fori_loop(0, steps, step, weights))
-
-    def work() -> object:
-        with double():
-            return jax.block_until_ready(run(state.params))
-
-    return work
+    run = jax.jit(lambda weights, count: jax.lax.fori_loop(0, count, step, weights))
+    return Contestant(lambda count: jax.block_until_ready(run(state.params, count)))
 
 
-DRAWS = ("lab, drawing the sets alone", "lab, the order of labels alone")
-
-
-def lab_draws(trial: GraphTraining, state, steps: int) -> dict[str, Callable[[], object]]:
+def draws(trial: GraphTraining, state: Any) -> dict[str, Contestant]:
     """What a step draws: the sets of a batch with their tokens, and the labelled nodes of the batch."""
-    way, batch = jax.random.wrap_key_data(state.key), state.data[:BATCH]
+    way, batch = jax.random.wrap_key_data(state.key), state.data[: trial.descent.batch]
 
-    def sets(step, total):
-        found = trial.seen(batch, state.world, jax.random.fold_in(way, step))
-        return total[0] + found.tokens, total[1] + found.distance
+    def sets(number: Any) -> Any:
+        found = trial.seen(batch, state.world, jax.random.fold_in(way, number))
+        return found.tokens, found.distance
 
-    def order(step, total):
-        return total + trial.batch(way, step, state.data, state.world)
+    def looped(drawn: Callable[[Any], Any]) -> Contestant:
+        def added(number: Any, total: Any) -> Any:
+            return jax.tree.map(jnp.add, total, drawn(number))
 
-    def looped(part: Callable, like) -> Callable[[], object]:
-        run = jax.jit(lambda total: jax.lax.fori_loop(0, steps, part, total))
+        run = jax.jit(lambda total, count: jax.lax.fori_loop(0, count, added, total))
+        begun = jax.tree.map(jnp.zeros_like, drawn(0))
+        return Contestant(lambda count: jax.block_until_ready(run(begun, count)))
 
-        def work() -> object:
-            with double():
-                return jax.block_until_ready(run(like))
-
-        return work
-
-    begun = (
-        (np.zeros((BATCH, SET, DIM), np.float32), np.zeros((BATCH, SET), np.int32)),
-        np.zeros(BATCH, np.int32),
-    )
-    return {name: looped(part, like) for name, part, like in zip(DRAWS, (sets, order), begun, strict=True)}
+    return {
+        SETS: looped(sets),
+        ORDER: looped(lambda number: trial.batch(way, number, state.data, state.world)),
+    }
 
 
-def gathers(state, steps: int) -> Callable[[], object]:
-    """The random reads of a step and nothing else."""
-    rng, nodes = np.random.default_rng(0), state.world.nodes
-    members, distance, features = (
-        np.array(part).reshape(-1, width)
-        for part, width in ((nodes.lists.members, 1), (nodes.distance, 1), (nodes.features, DIM))
-    )
-    row = rng.integers(0, TRIAL.data.nodes, (BATCH, 1)) * TRIAL.data.nodes
-    places = row + rng.integers(0, 500, (steps, BATCH, SET))
+def drawing_peers(trial: GraphTraining, state: Any) -> dict[str, Contestant]:
+    import torch
 
-    def work() -> None:
-        for place in places:
-            found = members.take(place)
-            distance.take(row + found)
-            features.take(found, axis=0)
-
-    return work
-
-
-def torch_steps(state, steps: int) -> dict[str, Callable[[], object]]:
-    try:
-        import torch
-    except ModuleNotFoundError:
-        return {}
-    nodes = state.world.nodes
+    size, held, nodes = trial.descent.batch, trial.sampled + 1, state.world.nodes
     features, signs = (torch.from_numpy(np.array(part)) for part in (nodes.features, state.world.signs))
     distance = torch.from_numpy(np.array(nodes.distance)).long()
     near = ((distance == 1) | (distance == 2)).float()
     label, order = (torch.from_numpy(np.array(part)).long() for part in (nodes.label, state.data))
-    start = [torch.from_numpy(np.array(part)) for part in state.params]
+    start = {name: torch.from_numpy(np.array(part)) for name, part in state.params._asdict().items()}
 
-    def plainly(tokens, asking, away, query, key, bias):
-        logits = ((tokens @ key.T) @ (asking @ query.T)[:, :, None])[..., 0] + bias[away]
-        return (torch.softmax(logits, 1)[:, None, :] @ tokens)[:, 0]
-
-    def by_edges(tokens, asking, away, query, key, bias):
-        ends, tokens = torch.arange(BATCH).repeat_interleave(SET), tokens.flatten(0, 1)
-        logits = ((tokens @ key.T) * (asking @ query.T)[ends]).sum(1) + bias[away.flatten()]
-        weight = geometric.softmax(logits, ends, num_nodes=BATCH)
-        return geometric.scatter(weight[:, None] * tokens, ends, 0, BATCH)
-
-    def work(mix: Callable) -> None:
-        weights = [part.clone().requires_grad_() for part in start]
-        for _ in range(steps):
-            query, key, value, hidden, bias = weights
-            batch = order[torch.randperm(TRIAL.data.labelled)[:BATCH]]
-            chosen = (torch.rand(BATCH, TRIAL.data.nodes) * near[batch]).topk(SET - 1).indices
-            members = torch.cat([batch[:, None], chosen], 1)
-            away = distance[batch[:, None], members]
-            mixed = mix(features[members], features[batch], away, query, key, bias)
-            output = torch.relu(mixed @ value.T @ hidden) @ signs
-            loss = torch.relu(1 - label[batch] * output).mean()
-            slopes = torch.autograd.grad(loss, weights)
-            with torch.no_grad():
-                weights = [(w - 0.1 * g).requires_grad_() for w, g in zip(weights, slopes, strict=True)]
-
-    def on(threads: int, mix: Callable) -> Callable[[], object]:
-        return torch_on(threads, lambda: work(mix))
-
-    found = {"PyTorch eager, one thread": on(1, plainly), "PyTorch eager, two threads": on(2, plainly)}
-    try:
+    def by_edges(weights: Arrays, batch: Arrays) -> Any:
         import torch_geometric.utils as geometric
-    except ModuleNotFoundError:
-        return found
-    return found | {"Geometric, one thread": on(1, by_edges), "Geometric, two threads": on(2, by_edges)}
+
+        ends, tokens = torch.arange(size).repeat_interleave(held), batch["tokens"].flatten(0, 1)
+        logits = ((tokens @ weights["key"].T) * (batch["asking"] @ weights["query"].T)[ends]).sum(1)
+        share = geometric.softmax(logits + weights["bias"][batch["distance"].flatten()], ends, num_nodes=size)
+        mixed = geometric.scatter(share[:, None] * tokens, ends, 0, size)
+        output = torch.relu(mixed @ weights["value"].T @ weights["hidden"]) @ batch["signs"]
+        return torch.relu(1 - batch["label"] * output).mean()
+
+    def drawn() -> Arrays:
+        batch = order[torch.randperm(trial.data.labelled)[:size]]
+        chosen = (torch.rand(size, trial.data.nodes) * near[batch]).topk(held - 1).indices
+        members = torch.cat([batch[:, None], chosen], 1)
+        away = distance[batch[:, None], members]
+        there = torch.ones(size, held)
+        sets = {"tokens": features[members], "distance": away, "many": there}
+        return {"asking": features[batch], "label": label[batch], "signs": signs, **sets}
+
+    def steps(loss: Callable[[Arrays, Arrays], Any]) -> Callable[[int], object]:
+        def work(count: int) -> None:
+            weights = {name: part.clone().requires_grad_() for name, part in start.items()}
+            for _ in range(count):
+                slopes = torch.autograd.grad(loss(weights, drawn()), list(weights.values()))
+                with torch.no_grad():
+                    for part, moved in zip(weights.values(), slopes, strict=True):
+                        part.sub_(moved, alpha=0.1)
+
+        return work
+
+    ways = {"PyTorch": torch_loss} | (
+        {"PyTorch Geometric": by_edges} if find_spec("torch_geometric") is not None else {}
+    )
+    return {
+        f"{who}, {threads}": Contestant(torch_on(threads, steps(loss)))
+        for who, loss in ways.items()
+        for threads in (1, 2)
+    }
 
 
-if __name__ == "__main__":
-    main()
+WORKLOAD = Workload(
+    about=__doc__ or "",
+    figure="graph-transformer/fig3-3a",
+    short=Command(("--scale", "quick", "--seeds", "1"), sizes={"nodes": 500, "batch": 32, "neurons": 200}),
+    paper=Command(("--scale", "paper")),
+    step=Step(
+        trial=trial,
+        sizes={"nodes": 1000, "batch": 64, "sampled": 60, "neurons": 400},
+        tiny={"nodes": 100, "batch": 8, "sampled": 6, "neurons": 16},
+        plain=plain,
+        jax_loss=jax_loss,
+        torch_loss=torch_loss,
+        work=work,
+        growth={
+            "nodes": (500, 1000, 2000),
+            "batch": (64, 128, 256),
+            "sampled": (30, 60, 120),
+            "neurons": (400, 1600, 6400),
+        },
+        runs=4,
+    ),
+    extra=extra,
+)

@@ -1,39 +1,123 @@
-"""Figure 4.2 of group imbalance (20 starts a cell): the lab against a PyTorch loop and NumPy, start after start; and the
-tensor initialisation at n = 2e5, d = 50 against one pass over its moments.
+"""Figure 4.2 of group imbalance: 20 starts a cell, each followed to its critical point, in double precision; and the tensor
+initialisation at n = 2e5, d = 50 against one pass over its moments.
 
-Peers descend by gradient steps 1 / lambda_max, timed per step and charged the steps that the curvature at the limit asks for
-(to a gradient of 1e-8, at most 20000). The lab is timed twice: the same gradient steps for all starts at once, in turns with
-the peers, and its own Newton searches from start to end. Both are said, for the second compares algorithms and not only
-programs. All in double precision, on one thread.
+The step that is held against peers is a gradient step of all 20 starts on the same samples. The lab's figure goes to the same
+points by Newton steps, which compares algorithms and not only programs: the extra lines charge peers, start after start, the
+gradient steps that the curvature at the limit asks for (to a gradient of 1e-8, at most 20 000) and hold the lab's whole cell
+against them. Of a gradient step at small d a third are products, a third exponentials; single precision could not reach the
+gradient at which a start has arrived.
 """
 
-import sys
-from collections.abc import Callable
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.timing import fastest
+from benchmarks.peers import LONG, advanced, started
+from benchmarks.timing import Contestant, fastest, in_turns, torch_on
+from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Workload
+from lemmata.loop import read
+from lemmata.studies.group_imbalance.data import Population, Samples, mixture, scores
+from lemmata.studies.group_imbalance.network import gradients
+from lemmata.studies.group_imbalance.trials import Starts, tensor, tensor_initialisation
 
 CELLS = ((5, 2000), (20, 8000), (50, 20_000))
 STARTS, NEURONS, MOST = 20, 3, 20_000
 
 
-Work = Callable[[], object]
+def trial(steps: int, samples: int, dim: int, starts: int) -> Starts:
+    population = Population(dim=dim, neurons=NEURONS, samples=samples)
+    return Starts(population=population, starts=starts, solver="descent", most_steps=steps, tolerance=0.0)
 
 
-def torch_steps(inputs: np.ndarray, labels: np.ndarray, start: np.ndarray, step: float, rounds: int) -> Work:
+def plain(trial: Starts, key: Any, state: Any, count: int) -> Plain:
+    batch = {"inputs": state.data.inputs, "labels": state.data.labels}
+    return Plain({"weights": state.search.weights}, [batch], {"weights": float(state.step_size)})
+
+
+def loss(trial: Starts, state: Any) -> Any:
+    """The risk, summed over the starts, each of which then has a gradient of its own."""
+    return jnp.sum(gradients(state.search.weights, state.data.inputs, state.data.labels)[0])
+
+
+def jax_loss(weights: Arrays, batch: Arrays) -> Any:
+    chance = jnp.mean(jax.nn.sigmoid(batch["inputs"] @ weights["weights"]), axis=-1)
+    y = batch["labels"]
+    return -jnp.sum(jnp.mean(y * jnp.log(chance) + (1 - y) * jnp.log(1 - chance), axis=-1))
+
+
+def torch_loss(weights: Arrays, batch: Arrays) -> Any:
+    import torch
+
+    chance = torch.sigmoid(batch["inputs"] @ weights["weights"]).mean(dim=-1)
+    y = batch["labels"]
+    return -(y * torch.log(chance) + (1 - y) * torch.log(1 - chance)).mean(dim=-1).sum()
+
+
+def work(samples: int, dim: int, starts: int) -> Work:
+    """Logits and their way back; every sample is read once for all starts."""
+    return Work(4 * samples * dim * NEURONS * starts, 8 * samples * (dim + 1))
+
+
+# The success map ---------------------------------------------------------------------------------------------------------
+
+
+def extra(paper: bool) -> dict[str, Measure]:
+    cells = CELLS if paper else CELLS[:2]
+    newton, descent, torch, plain = np.sum([_cell(*one) for one in cells], axis=0)
+    where = f"{len(cells)} cells of the map"
+    return {
+        f"{where}, the lab's Newton steps": Measure(newton, "s"),
+        f"{where}, PyTorch start after start over that": Measure(torch / newton, "times", "10"),
+        f"{where}, NumPy start after start over that": Measure(plain / newton, "times", "10"),
+        f"{where}, PyTorch over the lab's gradient steps": Measure(torch / descent, "times"),
+        f"{where}, NumPy over the lab's gradient steps": Measure(plain / descent, "times"),
+        "tensor initialisation over one pass over the moments": Measure(
+            _initialisation(), "times", "below 5"
+        ),
+    }
+
+
+def _cell(dim: int, samples: int) -> tuple[float, float, float, float]:
+    """Seconds of one cell: lab (Newton), lab (descent), PyTorch, NumPy."""
+    here = jnp.ones(1, bool)
+    by_newton = Starts(population=Population(dim=dim, neurons=NEURONS, samples=samples), starts=STARTS)
+    ended: list[Any] = []
+
+    def newton() -> None:
+        ended[:] = [advanced(started(by_newton, 1), by_newton.steps)]
+        jax.block_until_ready(read(ended[0], here))
+
+    whole = fastest({"lab": newton}, 2)["lab"]
+    state = jax.tree.map(lambda leaf: np.asarray(leaf[0]), ended[0].state)
+    spectrum = np.linalg.eigvalsh(state.search.here.hessian[0])
+    steps = int(min(MOST, np.log(1e6) / max(spectrum[0] / spectrum[-1], 1e-9)))
+    lanes = advanced(started(trial(LONG, samples, dim, STARTS), 1), 1)
+    given = (state.data.inputs, state.data.labels, state.world.teacher + 0.02, float(state.step_size))
+    times = in_turns(
+        {
+            "lab": Contestant(lambda count: advanced(lanes, count)),
+            "torch": Contestant(torch_on(1, torch_steps(*given))),
+            "numpy": Contestant(numpy_steps(*given)),
+        },
+        5,
+    )
+    lab, torch, plain = (times[name].best for name in ("lab", "torch", "numpy"))
+    return whole, steps * lab, steps * STARTS * torch, steps * STARTS * plain
+
+
+def torch_steps(inputs: np.ndarray, labels: np.ndarray, start: np.ndarray, step: float):
     """Gradient steps of one start, by automatic differentiation."""
     import torch
 
-    torch.set_num_threads(1)
     x, y = torch.tensor(inputs), torch.tensor(labels)
     weights = torch.tensor(start, requires_grad=True)
 
-    def some() -> None:
-        for _ in range(rounds):
+    def some(count: int) -> None:
+        for _ in range(count):
             chance = torch.sigmoid(x @ weights).mean(-1)
-            loss = torch.nn.functional.binary_cross_entropy(chance, y)
-            (gradient,) = torch.autograd.grad(loss, weights)
+            (gradient,) = torch.autograd.grad(torch.nn.functional.binary_cross_entropy(chance, y), weights)
             float(gradient.norm())  # the stop rule needs it
             with torch.no_grad():
                 weights.sub_(step * gradient)
@@ -41,12 +125,12 @@ def torch_steps(inputs: np.ndarray, labels: np.ndarray, start: np.ndarray, step:
     return some
 
 
-def numpy_steps(inputs: np.ndarray, labels: np.ndarray, start: np.ndarray, step: float, rounds: int) -> Work:
+def numpy_steps(inputs: np.ndarray, labels: np.ndarray, start: np.ndarray, step: float):
     """Gradient steps of one start, derivatives by hand."""
     weights = start.copy()
 
-    def some() -> None:
-        for _ in range(rounds):
+    def some(count: int) -> None:
+        for _ in range(count):
             p = 1 / (1 + np.exp(-inputs @ weights))
             chance = p.mean(-1)
             pull = (labels - chance) / (chance * (1 - chance))
@@ -57,60 +141,8 @@ def numpy_steps(inputs: np.ndarray, labels: np.ndarray, start: np.ndarray, step:
     return some
 
 
-def cell(dim: int, samples: int) -> tuple[float, float, float, float]:
-    """Seconds of one cell: lab (Newton), lab (descent), PyTorch, NumPy."""
-    import jax
-    import jax.numpy as jnp
-
-    from lemmata.loop import Lanes, fill, read, run_block
-    from lemmata.studies.group_imbalance.data import Population
-    from lemmata.studies.group_imbalance.trials import Starts
-    from lemmata.trial import put_all, random_key, with_precision
-
-    here, none = jnp.ones(1, bool), jnp.asarray(0, jnp.int32)
-
-    def begun(one: Starts) -> Lanes:
-        alone = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], with_precision(one))
-        return fill(alone, random_key(one, 0)[None], None, here)
-
-    trial = Starts(population=Population(dim=dim, neurons=NEURONS, samples=samples), starts=STARTS)
-    ended: list[Lanes] = []
-
-    def newton() -> None:
-        ended[:] = [run_block(begun(trial), jnp.asarray(trial.steps, jnp.int32), none)]
-        jax.block_until_ready(read(ended[0], here))
-
-    whole = fastest({"lab": newton}, 2)["lab"]
-    state = jax.tree.map(lambda leaf: np.asarray(leaf[0]), ended[0].state)
-    spectrum = np.linalg.eigvalsh(state.search.here.hessian[0])
-    steps = int(min(MOST, np.log(1e6) / max(spectrum[0] / spectrum[-1], 1e-9)))
-    rounds = max(10, 200_000 // samples)
-    lanes = begun(put_all(trial, {"solver": "descent", "most_steps": MOST, "tolerance": 0.0}))
-    given = (state.data.inputs, state.data.labels, state.world.teacher + 0.02, float(state.step_size), rounds)
-    times = fastest(
-        {
-            "lab": lambda: jax.block_until_ready(run_block(lanes, jnp.asarray(rounds, jnp.int32), none)),
-            "torch": torch_steps(*given),
-            "numpy": numpy_steps(*given),
-        },
-        5,
-    )
-    step, torch, plain = (times[name] / rounds for name in ("lab", "torch", "numpy"))
-    print(
-        f"d = {dim}, n = {samples}: {steps} gradient steps; a step of one start: PyTorch {1e3 * torch:.2f} ms, NumPy "
-        f"{1e3 * plain:.2f} ms, lab {1e3 * step / STARTS:.3f} ms "
-        f"(ratios {STARTS * torch / step:.1f}, {STARTS * plain / step:.1f}); "
-        f"the whole cell: lab {whole:.2f} s, PyTorch {steps * STARTS * torch:.0f} s, NumPy {steps * STARTS * plain:.0f} s",
-        flush=True,
-    )
-    return whole, steps * step, steps * STARTS * torch, steps * STARTS * plain
-
-
-def initialisation(samples: int = 200_000, dim: int = 50, neurons: int = 2) -> None:
-    """Subroutine 1 against one pass over the moments (scores, Q_1, Q_2 of all samples)."""
-    from lemmata.studies.group_imbalance.data import Samples, mixture, scores
-    from lemmata.studies.group_imbalance.trials import tensor, tensor_initialisation
-
+def _initialisation(samples: int = 200_000, dim: int = 50, neurons: int = 2) -> float:
+    """Subroutine 1 over one pass over the moments (scores, Q_1, Q_2 of all samples)."""
     rng = np.random.default_rng(0)
     mixed = mixture([0.5, 0.5], [-0.3 * np.ones(dim), np.zeros(dim)], [np.eye(dim)] * 2)
     groups = (rng.random(samples) < 0.5).astype(int)
@@ -124,26 +156,25 @@ def initialisation(samples: int = 200_000, dim: int = 50, neurons: int = 2) -> N
         tensor.second_moment(parts, data.labels)
 
     times = fastest({"pass": one_pass, "whole": lambda: tensor_initialisation(mixed, data, neurons)}, 3)
-    once, whole = times["pass"], times["whole"]
-    print(
-        f"tensor initialisation, n = {samples}, d = {dim}: {whole:.2f} s; one pass over the moments {once:.2f} s; ratio "
-        f"{whole / once:.2f} (to stay under: 5)"
-    )
+    return times["whole"] / times["pass"]
 
 
-def main() -> None:
-    from lemmata.guard import double
-
-    with double():
-        initialisation()
-        times = np.array([cell(*one) for one in CELLS[: int(sys.argv[1]) if len(sys.argv) > 1 else None]])
-    newton, descent, torch, plain = times.sum(0)
-    print(f"all cells: lab {newton:.1f} s, PyTorch {torch:.0f} s, NumPy {plain:.0f} s; ratios {torch / newton:.0f} and "
-          f"{plain / newton:.0f} (to reach: 10)")  # fmt: skip
-    print(
-        f"the same gradient steps: lab {descent:.0f} s; ratios {torch / descent:.1f} and {plain / descent:.1f}"
-    )
-
-
-if __name__ == "__main__":
-    main()
+WORKLOAD = Workload(
+    about=__doc__ or "",
+    figure="group-imbalance/fig4-2",
+    short=Command(("--scale", "quick", "--seeds", "2"), charged=False),
+    paper=Command(("--scale", "paper"), charged=False),
+    step=Step(
+        trial=trial,
+        sizes={"samples": 8000, "dim": 20, "starts": STARTS},
+        tiny={"samples": 50, "dim": 4, "starts": 3},
+        plain=plain,
+        jax_loss=jax_loss,
+        torch_loss=torch_loss,
+        work=work,
+        growth={"samples": (2000, 8000, 32_000), "dim": (5, 20, 80), "starts": (5, 20, 80)},
+        loss=loss,
+        runs=2,
+    ),
+    extra=extra,
+)

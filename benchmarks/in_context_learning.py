@@ -1,142 +1,125 @@
-"""One step of in-context learning: the one-layer model against PyTorch eager, the small GPT-2 style model against PyTorch
-eager and `torch.compile`.
+"""One SGD step of the one-layer model at the document's size (20 contexts, tokens of 60 dimensions, 60 neurons, 120 prompts a
+batch), Figure 6.2, and the small GPT-2 style model of Figure 6.3 against PyTorch.
 
-    python -m benchmarks.in_context_learning [--steps 20] [--deep-steps 2] [--rounds 5]
-
-A step is the gradient of the hinge loss over a given batch of prompts and the update (SGD; Adam for the deep model). The
-one-layer model has the document's size: 20 contexts of 60 dimensions, W_Q, W_K, W_V of 60 x 60, 60 neurons, 120 prompts
-a batch. The lab trains it on the 31 coordinates that prompts can see, PyTorch on tokens; `lab, on tokens` does as PyTorch
-does. The last layer of the deep model is asked for the query's column only; PyTorch is timed both ways, with all columns
-("as usual") and with that one. Times are the fastest of several rounds that take turns, so that a busy machine slows
-all of them alike; one core and one thread for everybody.
+The lab trains on the 31 coordinates along patterns and label that prompts can see, peers on tokens; the lab also draws its
+prompts. The lab's deep model asks its last layer for the query's column only, which is all that is read; PyTorch gains by
+doing the same and is timed both ways. Columns of all prompts are the rows of one matrix there: with prompts and columns apart
+XLA made slow loops of the gradients of weights.
 """
 
-import argparse
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.timing import fastest, pin
+import jax
+import jax.numpy as jnp
+import numpy as np
 
-pin(1)
+from benchmarks.timing import Contestant, in_turns, torch_on
+from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Workload, batch_keys
+from lemmata.descent import advance
+from lemmata.studies.in_context_learning.data import tokens
+from lemmata.studies.in_context_learning.figures import template
+from lemmata.studies.in_context_learning.trials import Layer, Stack
+from lemmata.trial import put, put_all, random_key, with_precision
 
-import jax  # noqa: E402
-import numpy as np  # noqa: E402
-
-from lemmata.descent import advance  # noqa: E402
-from lemmata.guard import double  # noqa: E402
-from lemmata.studies.in_context_learning.data import tokens  # noqa: E402
-from lemmata.studies.in_context_learning.trials import Layer, Stack  # noqa: E402
-from lemmata.trial import put, random_key, with_precision  # noqa: E402
-
-
-def main() -> None:
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    options.add_argument("--steps", type=int, default=20)
-    options.add_argument("--deep-steps", type=int, default=2)
-    options.add_argument("--rounds", type=int, default=5)
-    chosen = options.parse_args()
-    on_tokens = put(Layer(), "simulator", "tokens")
-    layer = {"lab": lab(Layer(), chosen.steps), "lab, on tokens": lab(on_tokens, chosen.steps)}
-    report("one layer", layer | torch_layer(on_tokens, chosen.steps), chosen.steps, chosen.rounds)
-    deep = {"lab": lab(Stack(), chosen.deep_steps)}
-    report("GPT-2 style", deep | torch_deep(Stack(), chosen.deep_steps), chosen.deep_steps, chosen.rounds)
+NAMES = ("query", "key", "value")
 
 
-def report(title: str, contestants: dict[str, Callable[[], object]], steps: int, rounds: int) -> None:
-    times = fastest(contestants, rounds)
-    print(title, flush=True)
-    for name, seconds in times.items():
-        print(
-            f"  {name:28s} {seconds / steps * 1e3:8.3f} ms a step {seconds / times['lab']:7.2f} times the lab's"
-        )
-    if not any(name.startswith("PyTorch") for name in times):
-        print("  PyTorch is not installed here: no comparison (pip install torch).")
+def trial(steps: int, prompts: int, contexts: int, neurons: int, heads: int) -> Layer:
+    sizes = {"descent.batch": prompts, "data.examples": contexts, "data.room": contexts, "neurons": neurons}
+    endless = {"descent.steps": steps, "descent.logs": 2, "heads": heads}
+    return put_all(template(), {**sizes, **endless})
 
 
-def lab(trial: Any, steps: int) -> Callable[[], object]:
-    """Steps on one given batch, as `Learner.step` takes them on fresh ones."""
-    state, batch = given(trial)
-    with double():
-        one: Any = with_precision(trial)
-        way = jax.random.key(1)
+def plain(trial: Layer, key: Any, state: Any, count: int) -> Plain:
+    """The run on tokens that is drawn from the same key."""
+    whole = put(trial, "simulator", "tokens")
+    begun = jax.jit(lambda k: whole.start(k))(key)
+    way, numbers = batch_keys(begun, count)
 
-        @jax.jit
-        def train(fit):
-            def body(_, now):
-                return advance(one.descent, one.slope, now, batch, state.world, way)
+    @jax.jit
+    def seen(number: Any) -> Arrays:
+        prompts = whole.batch(way, number, None, begun.world)
+        context, query = tokens(begun.world.frame, prompts)
+        return {"context": context, "query": query, "target": prompts.target, "votes": begun.world.votes}
 
-            return jax.lax.fori_loop(0, steps, body, fit)
-
-    def work() -> object:
-        with double():
-            return jax.block_until_ready(train(state.fit))
-
-    return work
+    weights = {name: getattr(begun.params, name) for name in (*NAMES, "hidden")}
+    rates = dict.fromkeys(weights, float(trial.descent.learning_rate))
+    return Plain(weights, [seen(number) for number in numbers], rates)
 
 
-def given(trial: Any) -> tuple[Any, Any]:
-    """Initial state and a batch of the trial."""
-    with double():
-        one: Any = with_precision(trial)
-        state = jax.jit(lambda key: one.start(key))(random_key(trial, 0))
-        return state, jax.jit(lambda: one.batch(jax.random.key(1), state.step, None, state.world))()
+def jax_loss(weights: Arrays, batch: Arrays) -> Any:
+    query = batch["query"] @ weights["query"].mT
+    key, value = (batch["context"] @ weights[name][:, None].mT for name in ("key", "value"))
+    share = jax.nn.softmax(jnp.sum(key * query[:, :, None], axis=-1), axis=-1)
+    mixed = jnp.moveaxis((share[:, :, None] @ value)[:, :, 0], 0, 1).reshape(len(batch["target"]), -1)
+    output = jax.nn.relu(mixed @ weights["hidden"]) @ batch["votes"]
+    return jnp.mean(jax.nn.relu(1 - batch["target"] * output))
 
 
-def columns(state: Any, batch: Any) -> tuple[Any, Any]:
-    """The tokens of a batch."""
-    with double():
-        return tokens(state.world.frame, batch)
+def torch_loss(weights: Arrays, batch: Arrays) -> Any:
+    import torch
+
+    query = batch["query"] @ weights["query"].mT
+    key, value = (batch["context"] @ weights[name][:, None].mT for name in ("key", "value"))
+    share = torch.softmax((key * query[:, :, None]).sum(dim=-1), dim=-1)
+    mixed = (share[:, :, None] @ value)[:, :, 0].transpose(0, 1).flatten(1)
+    output = torch.relu(mixed @ weights["hidden"]) @ batch["votes"]
+    return torch.relu(1 - batch["target"] * output).mean()
 
 
-# PyTorch ----------------------------------------------------------------------------------------------------
+def work(prompts: int, contexts: int, neurons: int, heads: int) -> Work:
+    """In r = 31 coordinates: the folded weights (once a batch, and twice for the derivative), and for each prompt the query,
+    two passes over its contexts and their derivative, and three products with the neurons."""
+    reduced, rows = 31, 60
+    folded = 3 * heads * (2 * reduced**3 + 2 * reduced * rows * neurons)
+    each = heads * (6 * reduced**2 + 8 * contexts * reduced + 6 * reduced * neurons)
+    weights = heads * (2 * reduced**2 + rows * reduced + rows * neurons)
+    return Work(folded + prompts * each, 4 * (2 * weights + prompts * contexts * reduced))
 
 
-def torch_layer(trial: Layer, steps: int) -> dict[str, Callable[[], object]]:
-    try:
-        import torch
-    except ModuleNotFoundError:
-        return {}
-    torch.set_num_threads(1)
-    state, batch = given(trial)
-
-    def tensor(array) -> "torch.Tensor":
-        return torch.from_numpy(np.array(array, np.float32))
-
-    context, query = (tensor(part) for part in columns(state, batch))
-    target, votes = tensor(batch.target), tensor(state.world.votes)
-    parts = state.params
-    start = [tensor(part) for part in (parts.query[0], parts.key[0], parts.value[0], parts.hidden.T)]
-
-    def work() -> None:
-        weights = [part.clone().requires_grad_() for part in start]
-        for _ in range(steps):
-            w_query, w_key, w_value, w_out = weights
-            logits = ((context @ w_key.T) @ (query @ w_query.T)[:, :, None])[..., 0]
-            mixed = (torch.softmax(logits, dim=-1)[:, None] @ (context @ w_value.T))[:, 0]
-            output = torch.relu(mixed @ w_out.T) @ votes
-            loss = torch.relu(1 - target * output).mean()
-            slopes = torch.autograd.grad(loss, weights)
-            with torch.no_grad():
-                weights = [(w - g).requires_grad_() for w, g in zip(weights, slopes, strict=True)]
-
-    return {"PyTorch eager": work}
+# The deep model ----------------------------------------------------------------------------------------------------------
 
 
-def torch_deep(trial: Stack, steps: int) -> dict[str, Callable[[], object]]:
-    try:
-        import torch
-    except ModuleNotFoundError:
-        return {}
+def extra(paper: bool) -> dict[str, Measure]:
+    deep = Stack()
+    times = in_turns({"lab": deep_steps(deep), **deep_peers(deep)}, 5)
+    ratios = {f"GPT-2 style, {name} over the lab": times[name].best / times["lab"].best for name in times}
+    aims = {"eager, as usual": "1.5", "compiled, as usual": "1"}
+    found = {
+        what: Measure(ratio, "times", next((aim for word, aim in aims.items() if word in what), ""))
+        for what, ratio in ratios.items()
+        if "PyTorch" in what
+    }
+    return {"GPT-2 style model, a step of the lab's": Measure(1e3 * times["lab"].best, "ms"), **found}
+
+
+def deep_steps(trial: Stack) -> Contestant:
+    """Steps on one given batch."""
+    one = with_precision(trial)
+    state = jax.jit(lambda key: one.start(key))(random_key(trial, 0))
+    batch = jax.jit(lambda: one.batch(jax.random.key(1), state.step, None, state.world))()
+
+    @jax.jit
+    def train(fit: Any, count: Any) -> Any:
+        def body(_: Any, now: Any) -> Any:
+            return advance(one.descent, one.slope, now, batch, state.world, jax.random.key(1))
+
+        return jax.lax.fori_loop(0, count, body, fit)
+
+    return Contestant(lambda count: jax.block_until_ready(train(state.fit, count)))
+
+
+def deep_peers(trial: Stack) -> dict[str, Contestant]:
+    import torch
+
     functional = torch.nn.functional
-    state, batch = given(trial)
-
-    def tensor(array) -> "torch.Tensor":
-        return torch.from_numpy(np.array(array, np.float32))
-
-    context, query = (tensor(part) for part in columns(state, batch))
-    inputs, target = torch.cat([context, query[:, None]], 1), tensor(batch.target)
+    one = with_precision(trial)
+    state = jax.jit(lambda key: one.start(key))(random_key(trial, 0))
+    batch = one.batch(jax.random.key(1), state.step, None, state.world)
+    context, query = (np.array(part, np.float32) for part in tokens(state.world.frame, batch))
+    inputs = torch.from_numpy(np.concatenate([context, query[:, None]], axis=1))
+    target = torch.from_numpy(np.array(batch.target, np.float32))
     width, heads = trial.width, trial.heads
 
     class Block(torch.nn.Module):
@@ -148,13 +131,12 @@ def torch_deep(trial: Stack, steps: int) -> dict[str, Callable[[], object]]:
 
         def forward(self, x, last):
             asking = x[:, -1:] if last else x
+            seen, weight, bias = self.first(x), self.attend.weight, self.attend.bias
             if last:
-                seen = self.first(x)
-                weight, bias = self.attend.weight, self.attend.bias
-                query = functional.linear(seen[:, -1:], weight[:width], bias[:width])
-                parts = query, *functional.linear(seen, weight[width:], bias[width:]).split(width, dim=-1)
+                asked = functional.linear(seen[:, -1:], weight[:width], bias[:width])
+                parts = asked, *functional.linear(seen, weight[width:], bias[width:]).split(width, dim=-1)
             else:
-                parts = self.attend(self.first(x)).split(width, dim=-1)
+                parts = self.attend(seen).split(width, dim=-1)
             query, key, value = (
                 part.view(*part.shape[:2], heads, width // heads).transpose(1, 2) for part in parts
             )
@@ -175,13 +157,13 @@ def torch_deep(trial: Stack, steps: int) -> dict[str, Callable[[], object]]:
                 x = block(x, query_only and layer == trial.layers - 1)
             return self.read_out(self.norm(x[:, -1]))[:, 0]
 
-    def trained(compiled: bool, query_only: bool) -> Callable[[], object]:
+    def trained(compiled: bool, query_only: bool) -> Callable[[int], object]:
         model = Model()
         optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
         run = torch.compile(model) if compiled else model
 
-        def work() -> None:
-            for _ in range(steps):
+        def work(count: int) -> None:
+            for _ in range(count):
                 optimiser.zero_grad()
                 torch.relu(1 - target * run(inputs, query_only)).mean().backward()
                 optimiser.step()
@@ -189,11 +171,31 @@ def torch_deep(trial: Stack, steps: int) -> dict[str, Callable[[], object]]:
         return work
 
     return {
-        f"PyTorch {how}, {which}": trained(how == "compiled", which == "query only")
+        f"PyTorch {how}, {which}": Contestant(torch_on(1, trained(how == "compiled", which == "query only")))
         for which in ("as usual", "query only")
         for how in ("eager", "compiled")
     }
 
 
-if __name__ == "__main__":
-    main()
+WORKLOAD = Workload(
+    about=__doc__ or "",
+    figure="in-context-learning/fig6-2",
+    short=Command(("--scale", "quick", "--seeds", "1")),
+    paper=Command(("--scale", "paper")),
+    step=Step(
+        trial=trial,
+        sizes={"prompts": 120, "contexts": 20, "neurons": 60, "heads": 1},
+        tiny={"prompts": 12, "contexts": 5, "neurons": 6, "heads": 2},
+        plain=plain,
+        jax_loss=jax_loss,
+        torch_loss=torch_loss,
+        work=work,
+        growth={
+            "prompts": (120, 480, 1920),
+            "contexts": (20, 80, 320),
+            "neurons": (60, 240, 960),
+            "heads": (1, 2, 4),
+        },
+    ),
+    extra=extra,
+)

@@ -1,138 +1,117 @@
-"""Speed of the multi-head study: figure 2 against PyTorch eager, Hessian spectra along a run, the price of heads.
+"""Figure 2 of multi-head attention: full-batch descent on a token mixture, 1 to 64 heads, in double precision.
 
-    python benchmarks/multihead.py [--steps 200] [--only figure|spectra|heads]
-
-The peer trains the same cells of figure 2 (same data, float64) one by one with explicit heads and autograd, as an
-eager script does; it needs torch and is skipped without. Both sides are timed over `--steps` steps after a warm-up and
-scaled to the horizon of the `paper` scale, because both cost the same at every step. Ratios inside one run are what
-counts; absolute times depend on the machine.
+Heads that start equal stay equal, so that the lab carries one of each group and how many it stands for; peers carry all of
+them. Growth over heads is that of the peers' kind: heads which all differ; a billion equal ones are an extra line.
 """
 
-import argparse
 import time
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
+from benchmarks.peers import LONG, advanced, lab, started
+from benchmarks.timing import in_turns
+from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Workload
 from lemmata.descent import Descent
-from lemmata.guard import double
-from lemmata.loop import fill, run_block
-from lemmata.studies.multihead.figures import fig2, hessian_path
+from lemmata.studies.multihead.data import TokenMixture
+from lemmata.studies.multihead.figures import hessian_path
 from lemmata.studies.multihead.network import Network
 from lemmata.studies.multihead.trials import Training
-from lemmata.trial import Descending, random_key, with_precision
 
 
-def lanes_of(cells):
-    """The cells of one structure, started together."""
-    trials = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(with_precision(c.trial) for c in cells))
-    keys = jnp.stack([random_key(c.trial, c.seed) for c in cells])
-    return fill(trials, keys, None, jnp.ones(len(cells), bool))
+def trial(steps: int, samples: int, tokens: int, dim: int, heads: int, differing: int) -> Training:
+    """`differing` heads at random, each its own; with 0 of them `heads` equal ones from zero."""
+    network = (
+        Network(heads=float(differing), start="random", simulated=differing)
+        if differing
+        else Network(heads=float(heads))
+    )
+    return Training(
+        data=TokenMixture(samples=samples, tokens=tokens, dim=dim),
+        network=network,
+        descent=Descent(learning_rate=1.0, stop="cap", steps=steps, logs=2),
+    )
 
 
-def seconds_per_step(lanes, steps: int) -> float:
-    """Wall time of one step of all lanes, compilation left out."""
-    most, spare = jnp.asarray(steps, jnp.int32), jnp.asarray(0, jnp.int32)
-    lanes = jax.block_until_ready(run_block(lanes, jnp.asarray(3, jnp.int32), spare))
-    began = time.perf_counter()
-    jax.block_until_ready(run_block(lanes, most, spare))
-    return (time.perf_counter() - began) / steps
+def plain(trial: Training, key: Any, state: Any, count: int) -> Plain:
+    """Equal heads written out."""
+    copies = round(float(state.world.members.sum())) // len(state.world.members)
+    weights = {
+        name: jnp.repeat(getattr(state.params, name), copies, axis=0) for name in ("decoder", "attention")
+    }
+    batch = {"tokens": state.data.tokens, "labels": state.data.labels}
+    return Plain(weights, [batch], dict.fromkeys(weights, float(trial.descent.learning_rate)))
 
 
-def torch_seconds(cells, states, steps: int) -> float:
-    """Wall time of one step of every cell, cell by cell, with explicit heads."""
+def jax_loss(weights: Arrays, batch: Arrays) -> Any:
+    x = batch["tokens"]
+    scores = jnp.einsum("nti,hij,nsj->hnts", x, weights["attention"], x)
+    attended = jax.nn.softmax(scores, axis=-1) @ x
+    output = jnp.einsum("htd,hntd->n", weights["decoder"], attended) / len(weights["decoder"]) ** 0.5
+    return jnp.mean(jax.nn.softplus(-batch["labels"] * output))
+
+
+def torch_loss(weights: Arrays, batch: Arrays) -> Any:
     import torch
 
-    torch.set_default_dtype(torch.float64)
-    total = 0.0
-    for cell, tokens, labels in zip(cells, *states, strict=True):
-        heads = int(cell.trial.network.heads)
-        x, y = torch.tensor(np.array(tokens)), torch.tensor(np.array(labels))
-        decoder = torch.zeros(heads, *x.shape[1:], requires_grad=True)
-        attention = torch.zeros(heads, x.shape[2], x.shape[2], requires_grad=True)
-        optimiser = torch.optim.SGD([decoder, attention], lr=float(cell.trial.descent.learning_rate))
-
-        def step(x=x, y=y, decoder=decoder, attention=attention, optimiser=optimiser, heads=heads):
-            optimiser.zero_grad()
-            scores = torch.einsum("nti,hij,nsj->hnts", x, attention, x)
-            attended = torch.softmax(scores, dim=-1) @ x
-            output = torch.einsum("htd,hntd->n", decoder, attended) / heads**0.5
-            torch.nn.functional.softplus(-y * output).mean().backward()
-            optimiser.step()
-
-        for _ in range(3):
-            step()
-        began = time.perf_counter()
-        for _ in range(steps):
-            step()
-        total += (time.perf_counter() - began) / steps
-    return total
+    x = batch["tokens"]
+    scores = torch.einsum("nti,hij,nsj->hnts", x, weights["attention"], x)
+    attended = torch.softmax(scores, dim=-1) @ x
+    output = torch.einsum("htd,hntd->n", weights["decoder"], attended) / len(weights["decoder"]) ** 0.5
+    return torch.nn.functional.softplus(-batch["labels"] * output).mean()
 
 
-def figure(steps: int) -> None:
-    cells = fig2("paper").cells
-    assert isinstance(cells[0].trial, Descending)
-    horizon = cells[0].trial.steps
-    lanes = lanes_of(cells)
-    ours = seconds_per_step(lanes, steps)
-    print(f"figure 2, paper size: {len(cells)} cells, {horizon} steps")
-    print(
-        f"  lemmata        {ours * horizon:8.1f} s  ({ours * 1e3:.2f} ms a step of all cells, logging included)"
-    )
-    try:
-        peer = torch_seconds(cells, (lanes.state.data.tokens, lanes.state.data.labels), max(steps // 10, 5))
-    except ModuleNotFoundError:
-        print("  torch is not installed: no peer")
-        return
-    print(f"  torch, eager   {peer * horizon:8.1f} s  ({peer * 1e3:.2f} ms a step of all cells, no logging)")
-    print(f"  ratio          {peer / ours:8.1f}")
+def work(samples: int, tokens: int, dim: int, heads: int, differing: int) -> Work:
+    """Per head and sample X W, (XW) X^T, S X and the decoder; twice as much again for the derivative."""
+    each = tokens * dim**2 + 2 * tokens**2 * dim + tokens * dim
+    groups = max(differing, 1)
+    return Work(6 * groups * samples * each, 8 * (samples * tokens * dim + 4 * groups * dim * (tokens + dim)))
 
 
-def spectra() -> None:
-    """The whole Hessian spectrum of every number of heads of figure 2 at 100 checkpoints."""
-    cells = [cell for cell in hessian_path("quick").cells if cell.seed == 0]
-    trial = cells[0].trial
-    assert isinstance(trial, Descending)
-    lanes = lanes_of(cells)
-    most, spare = jnp.asarray(trial.steps, jnp.int32), jnp.asarray(0, jnp.int32)
-    jax.block_until_ready(run_block(lanes, jnp.asarray(1, jnp.int32), spare))
-    began = time.perf_counter()
-    jax.block_until_ready(run_block(lanes, most, spare))
-    taken = time.perf_counter() - began
-    checkpoints = len(trial.log_steps)
-    print(
-        f"Hessian spectra: {len(cells)} runs of {most} steps with {checkpoints} checkpoints each in {taken:.1f} s"
-    )
-
-
-def price_of_heads(steps: int) -> None:
-    """Two explicit heads, against a billion heads in two groups of equal ones."""
-    descent = Descent(learning_rate=1.0, stop="cap", steps=100_000, logs=5)
+def extra(paper: bool) -> dict[str, Measure]:
+    """Two explicit heads against a billion in two groups of equal ones; the Hessian spectrum of every number of heads along a
+    run."""
+    descent = Descent(learning_rate=1.0, stop="cap", steps=LONG, logs=2)
     two = Training(network=Network(heads=2.0, start="random", simulated=2), descent=descent)
     many = Training(network=Network(heads=1e9, start="signs", simulated=2), descent=descent)
-    times = {}
-    for name, trial in (("2 heads", two), ("1e9 heads", many)):
-        one = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], with_precision(trial))
-        lanes = fill(one, random_key(trial, 0)[None], None, jnp.ones(1, bool))
-        times[name] = min(seconds_per_step(lanes, steps) for _ in range(3))
-        print(f"{name:10s} {times[name] * 1e6:8.1f} us a step")
-    print(f"ratio      {times['1e9 heads'] / times['2 heads']:8.2f}")
+    times = in_turns({"two": lab(two), "many": lab(many)}, 5)
+    cells = [cell for cell in hessian_path("paper" if paper else "quick").cells if cell.seed == 0]
+    path = cells[0].trial
+    assert isinstance(path, Training)
+    lanes = started(path, len(cells))
+    advanced(lanes, 1)
+    began = time.perf_counter()
+    advanced(lanes, path.steps)
+    spectra = (time.perf_counter() - began) / len(cells) / len(path.log_steps)
+    return {
+        "1e9 grouped heads over two heads, a step": Measure(
+            times["many"].best / times["two"].best, "times", "2"
+        ),
+        "whole Hessian spectra, 100 checkpoints of a run": Measure(100 * spectra, "s", "60"),
+    }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--only", choices=("figure", "spectra", "heads"))
-    options = parser.parse_args()
-    with double():
-        if options.only in (None, "figure"):
-            figure(options.steps)
-        if options.only in (None, "spectra"):
-            spectra()
-        if options.only in (None, "heads"):
-            price_of_heads(options.steps)
-
-
-if __name__ == "__main__":
-    main()
+WORKLOAD = Workload(
+    about=__doc__ or "",
+    figure="multihead/fig2",
+    short=Command(("--scale", "quick"), along=("heads", (1, 16, 64))),
+    paper=Command(("--scale", "paper"), along=("heads", (1, 4, 16, 64))),
+    step=Step(
+        trial=trial,
+        sizes={"samples": 100, "tokens": 10, "dim": 4, "heads": 16, "differing": 0},
+        tiny={"samples": 6, "tokens": 10, "dim": 4, "heads": 3},
+        plain=plain,
+        jax_loss=jax_loss,
+        torch_loss=torch_loss,
+        work=work,
+        growth={
+            "samples": (100, 400, 1600),
+            "tokens": (10, 20, 40),
+            "dim": (4, 16, 64),
+            "heads": (16, 1024, 65536),
+            "differing": (1, 4, 16),
+        },
+    ),
+    extra=extra,
+)

@@ -1,11 +1,11 @@
 """Where the time of a figure goes: tracing, compiling, starts, steps, records, the rest of the lab, judging and drawing.
 
-`python -m benchmarks.shares STUDY/FIGURE [--scale S] [--set PATH=VALUE] [--warm]` runs the figure in one process (so that every
-second is seen), with an empty compilation cache, or with `--warm` once more with what the first run left in it.
+`python -m benchmarks.shares STUDY/FIGURE [--scale S] [--seeds N] [--set PATH=VALUE]` runs the figure in one process (so that
+every second is seen) twice: with an empty compilation cache, and with what the first run left in it.
 """
 
 import argparse
-import os
+import json
 import subprocess
 import sys
 import tempfile
@@ -14,39 +14,45 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from benchmarks import ENVIRONMENT
+
 PARTS = ("import", "trace", "compile", "start", "step", "record", "lab", "judge", "draw")
 
 
-def main() -> None:
-    options = _parsed()
-    if options.inside:
-        _run(options)
-        return
+def shares(figure: str, flags: tuple[str, ...]) -> dict[str, dict[str, float]]:
+    """Seconds of each part, cold and warm."""
+    found = {}
     with tempfile.TemporaryDirectory() as folder:
-        for turn in ("cold", "warm") if options.warm else ("cold",):
-            print(turn, flush=True)
+        for turn in ("cold", "warm"):
             out = Path(folder) / turn
-            given = [*sys.argv[1:], "--inside", str(out)]
-            env = {**os.environ, "LEMMATA_CACHE": str(Path(folder) / "cache")}
-            subprocess.run([sys.executable, "-m", "benchmarks.shares", *given], check=True, env=env)
+            command = [sys.executable, "-m", "benchmarks.shares", figure, *flags, "--inside", str(out)]
+            where = {**ENVIRONMENT, "LEMMATA_CACHE": str(Path(folder) / "cache")}
+            root = Path(__file__).parent.parent
+            done = subprocess.run(command, check=True, env=where, cwd=root, stdout=subprocess.PIPE, text=True)
+            found[turn] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
-def _parsed() -> argparse.Namespace:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("figure")
     parser.add_argument("--scale", default="quick")
+    parser.add_argument("--seeds", type=int)
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE")
-    parser.add_argument("--warm", action="store_true")
     parser.add_argument("--inside", help=argparse.SUPPRESS)
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.inside:
+        print(json.dumps(_run(options)))
+        return
+    for turn, spent in shares(options.figure, tuple(sys.argv[2:])).items():
+        whole = sum(spent.values())
+        parts = ", ".join(f"{name} {spent[name]:.2f} s ({spent[name] / whole:.0%})" for name in PARTS)
+        print(f"{turn}: {parts}; whole {whole:.1f} s")
 
 
-def _run(options: argparse.Namespace) -> None:
+def _run(options: argparse.Namespace) -> dict[str, float]:
     """The figure, with a clock on every part: what JAX says of tracing and compiling is taken off the part it happened in."""
     began = time.perf_counter()
-    from lemmata.lab.process import cache_compilations
-
-    cache_compilations()  # JAX reads it when it is imported
     import jax
 
     from lemmata.desk import place_order
@@ -79,7 +85,9 @@ def _run(options: argparse.Namespace) -> None:
     work.fill, work.run_block = clocked("start", work.fill), clocked("step", work.run_block)
     work.lane_records = clocked("record", work.lane_records)
     changes = dict(one.split("=", 1) for one in options.set)
-    order = place_order(options.figure, options.scale, changes=changes, out=options.inside)
+    order = place_order(
+        options.figure, options.scale, changes=changes, seeds=options.seeds, out=options.inside
+    )
     ran = time.perf_counter()
     with Pool(0) as pool:
         results = order.run(pool, lambda *_: None)
@@ -91,9 +99,7 @@ def _run(options: argparse.Namespace) -> None:
     drawn = time.perf_counter()
     order.draw(results, verdicts)
     spent["draw"] = time.perf_counter() - drawn
-    whole = sum(spent.values())
-    print(", ".join(f"{name} {spent[name]:.2f} s ({spent[name] / whole:.0%})" for name in PARTS))
-    print(f"whole {whole:.1f} s, {len(order.sweep.cells)} trainings", flush=True)
+    return {name: spent[name] for name in PARTS}
 
 
 if __name__ == "__main__":

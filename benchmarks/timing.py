@@ -1,14 +1,38 @@
-"""How the contestants of a benchmark are timed: in turns, and the lab on all cores as its pool would be."""
+"""How the contestants of a benchmark are timed: in turns, each for about as long as the others, pinned to cores; and what the
+machine can do at most."""
 
+import contextlib
 import multiprocessing
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.synchronize import Barrier
+from typing import NamedTuple
 
 import numpy as np
 
 CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+TURN = 0.2
+"""Seconds that a turn of a contestant takes, about."""
+MOST = 100_000
+PATIENCE = 600.0
+"""Seconds that another process may take, compilation included, before it counts as dead."""
+PRODUCT, READ = 1500, 1 << 25
+"""Rows of the matrices whose product is the peak; numbers of the two vectors whose inner product is the bandwidth."""
+
+
+class Contestant(NamedTuple):
+    """Does so many steps, of `runs` runs together."""
+
+    work: Callable[[int], object]
+    runs: int = 1
+
+
+class Times(NamedTuple):
+    """Seconds of a step of one run: the fastest turn, and the median one."""
+
+    best: float
+    median: float
 
 
 def pin(count: int) -> None:
@@ -17,62 +41,126 @@ def pin(count: int) -> None:
         os.sched_setaffinity(0, CORES[:count])
 
 
-def torch_on(threads: int, work: Callable[[], object]) -> Callable[[], object]:
-    """Work of PyTorch's on so many cores, with as many threads."""
-    import torch
+@contextlib.contextmanager
+def on_cores(cores: Sequence[int]) -> Iterator[None]:
+    """These cores for a while: for this thread, and for programs that it starts."""
+    if not cores:
+        yield
+        return
+    own = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, own)
 
-    def timed() -> None:
-        pin(threads)
-        torch.set_num_threads(threads)
-        work()
-        pin(1)
 
-    return timed
+def in_turns(contestants: Mapping[str, Contestant], rounds: int) -> dict[str, Times]:
+    """Rounds in which the contestants take turns; before that each compiles, and finds how many steps fill a turn."""
+    counts = {}
+    for name, (work, _) in contestants.items():
+        work(1)
+        took = min(_seconds(work, 1) for _ in range(2))
+        if took < TURN / 4:
+            few = max(2, min(int(TURN / 4 / took), 1000))
+            took = _seconds(work, few) / few
+        counts[name] = max(1, min(round(TURN / took), MOST))
+    turns: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(rounds):
+        for name, (work, runs) in contestants.items():
+            turns[name].append(_seconds(work, counts[name]) / counts[name] / runs)
+    return {name: Times(min(took), float(np.median(took))) for name, took in turns.items()}
 
 
-def fastest(contestants: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+def fastest(contestants: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
     """The shortest time of each over rounds in which they take turns; the first, untimed turn compiles."""
     best = dict.fromkeys(contestants, float("inf"))
     for turn in range(rounds + 1):
         for name, work in contestants.items():
-            began = time.perf_counter()
-            work()
+            took = _seconds(lambda _, work=work: work(), 1)
             if turn:
-                best[name] = min(best[name], time.perf_counter() - began)
+                best[name] = min(best[name], took)
     return best
 
 
-def side_by_side(
-    prepare: Callable[..., Callable[[], object]], *given, cores: list[int]
-) -> Callable[[], object]:
-    """A function that has one process per core do `prepare(*given)()` at the same time, and waits for all.
-
-    The processes are started and `prepare` is called here; the first call of what is returned compiles.
-    """
-    spawn = multiprocessing.get_context("spawn")
-    barrier = spawn.Barrier(len(cores) + 1)
-    own = os.sched_getaffinity(0)
-    for core in cores:
-        os.sched_setaffinity(0, {core})  # inherited: a library may start its threads when it is imported
-        spawn.Process(target=_work, args=(prepare, given, barrier), daemon=True).start()
-    os.sched_setaffinity(0, own)
-
-    def together() -> None:
-        barrier.wait()  # start
-        barrier.wait()  # all are done
-
-    return together
+def _seconds(work: Callable[[int], object], count: int) -> float:
+    began = time.perf_counter()
+    work(count)
+    return time.perf_counter() - began
 
 
-def _work(prepare: Callable[..., Callable[[], object]], given: tuple, barrier: Barrier) -> None:
-    work = prepare(*given)
-    while True:
-        barrier.wait()
-        work()
-        barrier.wait()
+# On several cores ------------------------------------------------------------------------------------------------------
 
 
-def matrix_peak() -> Callable[[], object]:
+def torch_on(threads: int, work: Callable[[int], object]) -> Callable[[int], object]:
+    """Work of PyTorch's on so many cores, with as many threads."""
+    import torch
+
+    def timed(count: int) -> object:
+        torch.set_num_threads(threads)
+        with on_cores(CORES[:threads]):
+            return work(count)
+
+    return timed
+
+
+class SideBySide:
+    """One process a core, all of which do `prepare(*given)(count)` at the same time, each of them with some runs."""
+
+    def __init__(
+        self, prepare: Callable[..., Callable[[int], object]], given: tuple, cores: list[int], runs: int = 1
+    ):
+        spawn = multiprocessing.get_context("spawn")
+        self.barrier = spawn.Barrier(len(cores) + 1)
+        self.count = spawn.Value("q", 0)
+        self.processes = []
+        for core in cores:
+            arguments = (prepare, given, self.barrier, self.count)
+            self.processes.append(spawn.Process(target=_serve, args=arguments, daemon=True))
+            with on_cores([core]):  # inherited: a library may start its threads when it is imported
+                self.processes[-1].start()
+        self.contestant = Contestant(self._together, runs * len(cores))
+
+    def _together(self, count: int) -> None:
+        self.count.value = count
+        self.barrier.wait(PATIENCE)
+        self.barrier.wait(PATIENCE)
+
+    def close(self) -> None:
+        for process in self.processes:
+            process.terminate()
+            process.join()
+
+
+def _serve(prepare: Callable[..., Callable[[int], object]], given: tuple, barrier: Barrier, count) -> None:
+    from lemmata.guard import double
+
+    with double():
+        work = prepare(*given)
+        while True:
+            barrier.wait()
+            work(count.value)
+            barrier.wait()
+
+
+# What the machine can do -----------------------------------------------------------------------------------------------
+
+
+def product(precision: str) -> Callable[[int], object]:
     """NumPy's product on one thread: the larger of what the usual libraries reach here."""
-    square = np.random.default_rng(0).normal(size=(1500, 1500)).astype(np.float32)
-    return lambda: square @ square
+    square = np.random.default_rng(0).normal(size=(PRODUCT, PRODUCT)).astype(precision)
+    return lambda count: [square @ square for _ in range(count)]
+
+
+def reading(precision: str) -> Callable[[int], object]:
+    """Two vectors that no cache holds, read once."""
+    one, other = (np.ones(READ, precision) for _ in range(2))
+    return lambda count: [one @ other for _ in range(count)]
+
+
+def operations_a_second(seconds: float) -> float:
+    return 2 * PRODUCT**3 / seconds
+
+
+def bytes_a_second(seconds: float, precision: str) -> float:
+    return 2 * READ * np.dtype(precision).itemsize / seconds

@@ -350,6 +350,23 @@ def cite(options: argparse.Namespace) -> None:
     print(study(options.name).citation.strip())
 
 
+def bench(options: argparse.Namespace) -> None:
+    """Speed against other programs; the benchmarks stand beside the package, not in it."""
+    project = Path(__file__).resolve().parents[2]
+    if not (project / "benchmarks" / "run.py").exists():
+        raise BadInput(
+            "the benchmarks are not installed with the package: clone the project and use its own lemmata."
+        )
+    sys.path.insert(0, str(project))
+    if options.readme:
+        from benchmarks.readme import written
+
+        return print(written())
+    from benchmarks.run import bench
+
+    bench(options.workload, options.only, options.paper, options.rounds)
+
+
 # Parts of commands -----------------------------------------------------------------------------------------------------
 
 
@@ -658,6 +675,14 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("studies", nargs="*", metavar="STUDY", help="default: all")
     sub.add_argument("--check", action="store_true", help="only say whether lock and claims agree")
     command("cite", cite, "BibTeX of the paper", name="STUDY")
+    sub = command(
+        "bench", bench, "Measure speed against PyTorch and JAX by hand (from a clone of the project)"
+    )
+    sub.add_argument("workload", nargs="?", help="a study, or swarm (default: all of them)")
+    sub.add_argument("--only", metavar="PART", help="steps, chunk, figure, growth or extra (default: all)")
+    sub.add_argument("--paper", action="store_true", help="figures at the size of the paper")
+    sub.add_argument("--rounds", type=int, default=5, help="turns of each contestant (default: 5)")
+    sub.add_argument("--readme", action="store_true", help="write benchmarks/README.md from the kept results")
     return parser
 
 
