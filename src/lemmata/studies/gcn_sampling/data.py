@@ -375,10 +375,10 @@ def _held(path: str, groups: int, components: int) -> Held:
 
 
 def _leading(table: sparse.csr_array, components: int) -> Float[np.ndarray, "node feature"]:
-    rows, columns = table.shape
+    rows, columns = table.shape  # pyright: ignore[reportGeneralTypeIssues]
     if components < min(rows, columns):
         begun = np.ones(min(rows, columns))
-        found = np.asarray(table @ svds(table.astype(float), components, v0=begun)[2].T)
+        found = np.asarray(table @ svds(table.astype(float), components, v0=begun)[2].T)  # pyright: ignore[reportOptionalMemberAccess]
     else:
         found = table.toarray().astype(float)
     return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)

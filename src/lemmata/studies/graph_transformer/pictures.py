@@ -277,9 +277,16 @@ def samplers(results: xr.Dataset) -> Drawn:
             "sampler",
             colour,
             f"{count} labels",
-            0.15 * i,
+            0.15 * (i - (len(counts) - 1) / 2),
         )
-        rows(panels[2], results["sampled_confusion"].sel(labelled=count), "sampler", colour, None, 0.15 * i)
+        rows(
+            panels[2],
+            results["sampled_confusion"].sel(labelled=count),
+            "sampler",
+            colour,
+            None,
+            0.15 * (i - (len(counts) - 1) / 2),
+        )
     panel(panels[0], "step", "test hinge loss", f"{counts[-1]} labels")
     panel(panels[1], STEPS)
     panel(panels[2], "confusion ratio of sampled nodes at the core distance")

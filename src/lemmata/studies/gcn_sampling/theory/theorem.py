@@ -214,14 +214,21 @@ def sizes_of(trial: Training, accuracy: float = 0.01) -> Sizes:
     g = trial.graph
     norm = sampling.row_sum(g.degrees, g.sizes, trial.scaling)
     return Sizes(
-        norm, g.outputs, g.target_width, g.target_width, max(g.degrees), g.nodes, trial.width, accuracy
+        norm,
+        g.outputs,
+        g.target_width,  # pyright: ignore[reportAttributeAccessIssue]
+        g.target_width,  # pyright: ignore[reportAttributeAccessIssue]
+        max(g.degrees),
+        g.nodes,
+        trial.width,
+        accuracy,
     )
 
 
 def largest_row(trial: Training, seed: int = 0) -> float:
     """|A*|_inf of one graph, drawn by NumPy."""
     g = trial.graph
-    matrix = drawn(g, np.random.default_rng(seed))
+    matrix = drawn(g, np.random.default_rng(seed))  # pyright: ignore[reportArgumentType]
     return sampling.max_row_sum(sampling.effective(matrix, g.group_of, trial.scaling))
 
 

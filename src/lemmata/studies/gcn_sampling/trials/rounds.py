@@ -267,6 +267,6 @@ class Problem:
             along = flat[: size * m].reshape(size, m), flat[size * m :].reshape(m, m)
             return np.concatenate([part.ravel() for part in self.curved(learnt, decay, along)])
 
-        operator = LinearOperator((whole, whole), matvec=times, dtype=float)
+        operator = LinearOperator((whole, whole), matvec=times, dtype=float)  # pyright: ignore[reportCallIssue]
         begun = np.random.default_rng(0).normal(size=whole)
         return float(eigsh(operator, k=1, which="SA", v0=begun, return_eigenvectors=False)[0])

@@ -33,15 +33,12 @@ def nodes(mean: np.ndarray, covariance: np.ndarray, readers: np.ndarray, finenes
     stds = np.sqrt(np.maximum(variances, 0))
     moves = np.abs(axes.T @ readers).max(1) * stds
     reach = REACH - 2
-    lines = [
-        np.linspace(-reach, reach, ceil(2 * reach / (fineness * min(0.7, 1 / max(t, 1e-9)))) + 1)
-        for t in moves
-    ]
-    if size > 3 or prod(map(len, lines)) > MOST_NODES:
+    counts = [ceil(2 * reach / (fineness * min(0.7, 1 / max(t, 1e-9)))) + 1 for t in moves]
+    if size > 3 or prod(counts) > MOST_NODES:
         drawn = qmc.MultivariateNormalQMC(np.zeros(size), rng=np.random.default_rng(0)).random(DRAWS)
         parts = [(chunk, np.full(len(chunk), 1 / DRAWS)) for chunk in np.array_split(drawn, DRAWS // 2**14)]
     else:
-        parts = _product(lines)
+        parts = _product([np.linspace(-reach, reach, count) for count in counts])
     for place, weight in parts:
         yield mean + (place * stds) @ axes.T, weight
 

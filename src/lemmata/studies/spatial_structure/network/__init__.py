@@ -26,6 +26,10 @@ Vector = Float[Array, " dimension"]
 Patches = Float[Array, "samples patches dimension"]
 
 
+SHARPEST = 100.0
+"""The largest frozen logit: its softmax leaves nothing to others long before, to rounding."""
+
+
 class Constants(NamedTuple):
     """What fixes the function besides its weights: degree `p`, linear coefficient `nu`, temperature `tau`."""
 
@@ -51,6 +55,10 @@ class PositionalNetwork(eqx.Module):
         require(odd, f"the degree p of the activation must be odd and at least 3, not {self.degree}.")
         require(self.linear > 0, f"the linear coefficient nu must be positive, not {self.linear}.")
         require(self.init >= 0, f"the initial scale must not be negative, not {self.init}.")
+        require(
+            self.diagonal <= SHARPEST,
+            f"the frozen logit beta is at most {SHARPEST:g}, where a patch sees itself alone, not {self.diagonal}.",
+        )
 
     def constants(self, dimension: int) -> Constants:
         return Constants(self.degree, self.linear, self.temperature(dimension))
