@@ -110,14 +110,21 @@ def test_report_writes_a_page_a_table_or_a_record_of_what_is_stored(ran, tmp_pat
 
 
 def test_predict_says_in_words_where_a_margin_is_no_number(capsys):
-    code = main(
-        ["predict", "shallow-vit", "--set", "data.confusion_fraction=0", "--set", "network.value_error=0.6"]
-    )
+    words = [
+        "predict",
+        "shallow-vit",
+        "--set",
+        "data.confusion_fraction=0",
+        "--set",
+        "network.value_error=0.6",
+    ]
+    code = main(words)
     text = " ".join(capsys.readouterr().out.replace("\u2502", " ").split())
     assert code == 0
     assert "asks for nothing here" in text
     assert "out of reach here" in text
-    assert not {"inf", "nan", "0"} & set(text.split())
+    assert not {"inf", "nan"} & set(text.split())
+    assert all(p["value"] for p in said(capsys, *words, "--json")["predictions"])
 
 
 def test_predict_needs_no_training(capsys):

@@ -38,8 +38,8 @@ SIZES = (
 )
 """Last words of the names of whole numbers of which there must be at least one."""
 
-LARGEST = 10**18
-"""No whole number of a trial is larger: 64 bits hold it."""
+LARGEST = 10**36
+"""No whole number of a trial is larger. Theorems may need many: d = 1e32 costs benign overfitting nothing."""
 
 EXTREMES = (1e-36, 1e36)
 """Other numbers are 0 or lie between these, whatever their sign: single precision holds them all."""

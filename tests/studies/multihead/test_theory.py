@@ -397,7 +397,7 @@ def test_saturation_scales_leave_at_most_the_leak(high, low, leak, relevant, see
 @FEW
 @given(
     seed=st.integers(0, 10_000), relevant=st.integers(1, 9), signal=st.floats(0.5, 4), leak=st.floats(1e-5, 0.5),
-    share=st.floats(0, 1),
+    share=st.floats(0, 1).map(lambda share: round(share, 6)),
 )  # fmt: skip
 def test_the_saturated_head_leaks_and_decides_as_proposition_3_says(seed, relevant, signal, leak, share):
     """With noise up to the largest that the proposition allows, S/16 for two patterns."""

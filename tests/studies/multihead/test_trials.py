@@ -166,8 +166,8 @@ def test_prediction_names_heads_step_and_what_binds():
         ("step_size", float("nan"), "takes a finite number"),
         ("heads", 1.5, "whole number from 1"),
         ("steps", 0, "at least one step"),
-        ("distance", 1e100, "range of numbers"),
-        ("mixture.signal", 1e100, "range of numbers"),
+        ("distance", 1e100, "takes a finite number"),
+        ("mixture.signal", 1e100, "takes a finite number"),
     ],
 )
 def test_impossible_questions_are_refused_in_one_sentence(path, value, sentence):

@@ -158,7 +158,7 @@ def test_relative_loss_of_an_arm():
 def test_laws_of_random_settings_are_found_and_tested_on_held_out_ones():
     def needed(trial):
         s = setting(trial)
-        return 3 * s.relevant_fraction**-1.5 * math.exp(2 * s.token_noise)
+        return 15 * s.relevant_fraction**-1.5 * math.exp(2 * s.token_noise)
 
     def took(trial):
         s = setting(trial)
@@ -167,10 +167,10 @@ def test_laws_of_random_settings_are_found_and_tested_on_held_out_ones():
     results = made(
         FIGURES["settings"],
         {
-            "test_loss": lambda t, rng: float(rng.random() > 1 / (1 + (needed(t) / t.data.samples) ** 6)),
+            "test_loss": lambda t, rng: float(rng.random() > 1 / (1 + (needed(t) / t.data.samples) ** 3)),
             "steps": planted.about(took, 0.05),
         },
-        seeds=12,
+        seeds=24,
     )
     laws = measures.constants(results)
     assert laws["steps"]["slope"]["log alpha_*"] == pytest.approx(-1, abs=0.05)
