@@ -282,7 +282,7 @@ def lucky_growth_exponent(results: xr.Dataset) -> Estimate:
     """The exponent in time of what lucky neurons have gained along their own feature, up to a test loss of 0.05."""
     curve = results["along_curve"]
     own = sum(curve.isel(sign=k, pattern=k) for k in (0, 1)) / 2
-    return time_exponent((own - first_value(own)).where(_growing(results)))
+    return time_exponent((own - first_value(own)).where(_growing(results)))  # pyright: ignore[reportArgumentType]  (NumPy's function of a DataArray gives one)
 
 
 def bias_growth_exponent(results: xr.Dataset) -> Estimate:

@@ -161,7 +161,10 @@ PLANTED: dict[str, Callable[[], xr.Dataset]] = {
     ),
     "nearest-far": _case("nearest", test_hinge=lambda t, rng: rng.normal(0.1, 0.01)),
     "laplacian-best": _case(
-        "clusters", test_hinge=lambda t, rng: rng.normal(0.1 if t.data.position == "degree" else 0.5, 0.01)
+        "clusters",
+        test_hinge=lambda t, rng: rng.normal(
+            0.1 if getattr(t.data, "position", "") == "degree" else 0.5, 0.01
+        ),
     ),
     "positions-attend": _case("clusters", inside=lambda t, rng: 0.3),
     "graph-labels": _case("graph-labels", test_hinge=lambda t, rng: 0.9),
