@@ -12,6 +12,7 @@ from benchmarks.timing import pin
 from benchmarks.workload import names, workload
 from lemmata.errors import BadInput, unknown
 from lemmata.guard import double
+from lemmata.lab.process import one_thread
 
 PARTS = ("steps", "chunk", "figure", "growth", "extra")
 
@@ -33,6 +34,7 @@ def bench(name: str | None, only: str | None, paper: bool, rounds: int) -> None:
             subprocess.run(given, check=True)
         return
     pin(1)
+    one_thread()  # as workers do
     load = workload(name)
     from benchmarks import measure, readme
 
