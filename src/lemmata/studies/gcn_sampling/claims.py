@@ -216,7 +216,8 @@ LEDGER: tuple[Statement, ...] = (
     Statement("Lemma D.2.14", "training with A^s follows training with A*, column by column", "", "",
               "claim twin-vanishes, claim twin-error, claim sampled-as-effective, claim chung-lu-vanishes, claim chung-lu-error, "
               "claim chung-lu-drift-w, claim chung-lu-drift-v"),
-    Statement("(D.116), (D.117)", "after every round no negative curvature is left, so that weight decay lowers L'", "",
+    Statement("(D.116), (D.117)", "after every round no negative curvature is left, so that weight decay lowers L'",
+              "(D.116) has the sign of the case that is excluded; the line after it excludes it, with probability 0.999",
               "theory.curvature_bound, theory.decay_end", "claim no-negative-curvature, claim decay-enough",
               "rounds of 4000 steps; signs frozen in the Hessian"),
     Statement("(D.126), (D.127), (D.132)", "norms of what is learnt, and of the outputs, at the end", "",
