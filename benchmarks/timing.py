@@ -56,20 +56,29 @@ def on_cores(cores: Sequence[int]) -> Iterator[None]:
 
 
 def in_turns(contestants: Mapping[str, Contestant], rounds: int) -> dict[str, Times]:
-    """Rounds in which the contestants take turns; before that each compiles, and finds how many steps fill a turn."""
+    """Rounds in which the contestants take turns; before that each compiles, and finds how many steps fill a turn.
+
+    What a call costs that does no step (weights and data handed in and out) is timed in every turn and taken off: trainings do
+    thousands of steps in a call.
+    """
     counts = {}
     for name, (work, _) in contestants.items():
         work(1)
-        took = min(_seconds(work, 1) for _ in range(2))
-        if took < TURN / 4:
-            few = max(2, min(int(TURN / 4 / took), 1000))
-            took = _seconds(work, few) / few
-        counts[name] = max(1, min(round(TURN / took), MOST))
-    turns: dict[str, list[float]] = {name: [] for name in contestants}
+        idle, count = _seconds(work, 0), 1
+        while (took := _seconds(work, count) - idle) < TURN / 4 and count < MOST:
+            count = min(4 * count, MOST)
+        counts[name] = max(1, min(round(count * TURN / max(took, 1e-9)), MOST))
+    idle, busy = ({name: list[float]() for name in contestants} for _ in range(2))
     for _ in range(rounds):
-        for name, (work, runs) in contestants.items():
-            turns[name].append(_seconds(work, counts[name]) / counts[name] / runs)
-    return {name: Times(min(took), float(np.median(took))) for name, took in turns.items()}
+        for name, (work, _) in contestants.items():
+            idle[name].append(_seconds(work, 0))
+            busy[name].append(_seconds(work, counts[name]))
+    return {
+        name: Times(
+            *((float(pick(busy[name]) - pick(idle[name]))) / counts[name] / runs for pick in (min, np.median))
+        )
+        for name, (_, runs) in contestants.items()
+    }
 
 
 def fastest(contestants: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
