@@ -49,6 +49,12 @@ def _fresh(trial: Descending, key: Key) -> Lanes:
     return _begin(trial, trial.start(key))
 
 
+@jax.jit
+def _given(trial: Descending, key: Key, data: PyTree, weights: PyTree) -> Lanes:
+    """A run that begins with the data or the weights of its user."""
+    return _begin(trial, trial.start_from(key, data, weights))
+
+
 def _nothing(trial: Descending, key: Key) -> Lanes:
     """Lanes that hold no run."""
     width = key.shape[0]
@@ -132,8 +138,7 @@ def train(
         if data is None and weights is None:
             lanes = fill(_alone(one), used[None], None, jnp.ones(1, bool))
         else:
-            state = jax.jit(lambda t, k, d, w: t.start_from(k, d, w))(one, used, data, weights)
-            lanes = _alone(jax.jit(_begin)(one, state))
+            lanes = _alone(_given(one, used, data, weights))
         lanes = run_block(lanes, jnp.asarray(trial.steps, jnp.int32), jnp.asarray(0, jnp.int32))
         return {
             name: np.asarray(values[0]) for name, values in lane_records(lanes, jnp.ones(1, bool)).items()

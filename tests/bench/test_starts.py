@@ -1,10 +1,5 @@
 """Initial models have the error they are given."""
 
-import os
-import subprocess
-import sys
-import textwrap
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -90,20 +85,3 @@ def test_votes_are_fair_signs_of_the_given_size():
     votes = np.asarray(signs(jax.random.key(0), (40, 100), 0.1, jnp.float64))
     np.testing.assert_allclose(np.abs(votes), 0.1)
     assert abs((votes > 0).mean() - 0.5) < 0.04  # five standard errors
-
-
-def test_polar_factors_compile_in_little_memory_for_a_worker():
-    """Workers compile for one thread; the product of two factors of 20 by 15 then took LLVM more than 20 GB."""
-    code = """
-        import resource
-        from lemmata.lab.process import one_thread
-        one_thread()
-        resource.setrlimit(resource.RLIMIT_AS, (6 << 30,) * 2)
-        import jax
-        from lemmata.bench.starts import polar
-        jax.jit(lambda x: jax.lax.map(polar, x))(jax.numpy.ones((2, 20, 15), "float32"))
-    """
-    as_users_do = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
-    program = [sys.executable, "-c", textwrap.dedent(code)]
-    done = subprocess.run(program, capture_output=True, text=True, env=as_users_do)
-    assert done.returncode == 0, done.stderr[-500:]

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from lemmata import guard
 from lemmata.errors import BadInput
 from lemmata.lab.pool import Lost, Pool, TimeLimit
+from lemmata.lab.process import ONE_THREAD
 from tests import toys
 from tests.lab.chores import Batch, meet, not_sendable, square, talk, where, who
 
@@ -81,9 +83,27 @@ def test_a_worker_has_one_core_one_thread_the_guard_and_the_path_of_its_driver(p
     [(_, found)] = pool.run(where, [None])
     assert found["path"] == sys.path
     assert len(found["cores"]) == 1
-    assert "--xla_cpu_multi_thread_eigen=false" in found["flags"]
+    assert all(flag in found["flags"] for flag in ONE_THREAD)
     assert guard.FLAG in found["flags"] or guard._release() < guard.FIRST_BAD
     assert not found["jax"]
+
+
+@pytest.mark.parametrize("sizes", [(20, 15, 15), (21, 14, 13), (18, 16, 14)])
+def test_small_products_compile_in_little_memory_for_a_worker(sizes):
+    """Workers compile for one thread; these took LLVM more than 20 GB."""
+    code = f"""
+        import resource
+        from lemmata.lab.process import one_thread
+        one_thread()
+        resource.setrlimit(resource.RLIMIT_AS, (6 << 30,) * 2)
+        import jax
+        m, k, n = {sizes}
+        jax.jit(jax.numpy.matmul)(jax.numpy.ones((m, k), "float32"), jax.numpy.ones((k, n), "float32"))
+    """
+    as_users_do = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
+    program = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(program, capture_output=True, text=True, env=as_users_do)
+    assert done.returncode == 0, done.stderr[-500:]
 
 
 def test_once_jax_has_started_a_worker_may_run_on_any_core():

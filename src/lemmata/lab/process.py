@@ -22,6 +22,12 @@ from lemmata.errors import BadInput
 SLACK = 2.0
 """Seconds between two parts of a result that are nobody's fault."""
 
+ONE_THREAD = (
+    "--xla_cpu_multi_thread_eigen=false",
+    "--xla_backend_extra_options=xla_llvm_ir_gemm_tile_size=8:8:1*vectwidth",
+)
+"""One compute thread; small products are then written out as loops, in tiles. The compiler's own tiles (11 by 9) make LLVM ask
+for more than 20 GB at some sizes that do not fill them (20 by 15 times 15 by 15, 21 by 14 times 14 by 13, ...)."""
 
 WORDS_KEPT = 4000
 """How much of what a worker left on standard error is told when it dies."""
@@ -135,9 +141,10 @@ def _environment() -> dict[str, str]:
 
 def one_thread(environment: MutableMapping[str, str] = os.environ) -> None:
     """Let XLA and BLAS use one thread; has an effect only before they are loaded."""
-    flags = environment.get("XLA_FLAGS", "")
-    if "--xla_cpu_multi_thread_eigen=false" not in flags.split():
-        environment["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
+    for flag in ONE_THREAD:
+        flags = environment.get("XLA_FLAGS", "")
+        if flag.partition("=")[0] not in flags:
+            environment["XLA_FLAGS"] = f"{flags} {flag}".strip()
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         environment[name] = "1"
 
