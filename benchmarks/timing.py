@@ -58,24 +58,24 @@ def on_cores(cores: Sequence[int]) -> Iterator[None]:
 def in_turns(contestants: Mapping[str, Contestant], rounds: int) -> dict[str, Times]:
     """Rounds in which the contestants take turns; before that each compiles, and finds how many steps fill a turn.
 
-    What a call costs that does no step (weights and data handed in and out) is timed in every turn and taken off: trainings do
-    thousands of steps in a call.
+    What a call costs that does one step only (weights and data handed in and out, the lab's look at its runs) is timed in every
+    turn and taken off: trainings do thousands of steps in a call.
     """
     counts = {}
     for name, (work, _) in contestants.items():
         work(1)
-        idle, count = _seconds(work, 0), 1
-        while (took := _seconds(work, count) - idle) < TURN / 4 and count < MOST:
+        once, count = _seconds(work, 1), 1
+        while (took := _seconds(work, 1 + count) - once) < TURN / 4 and count < MOST:
             count = min(4 * count, MOST)
         counts[name] = max(1, min(round(count * TURN / max(took, 1e-9)), MOST))
-    idle, busy = ({name: list[float]() for name in contestants} for _ in range(2))
+    short, long = ({name: list[float]() for name in contestants} for _ in range(2))
     for _ in range(rounds):
         for name, (work, _) in contestants.items():
-            idle[name].append(_seconds(work, 0))
-            busy[name].append(_seconds(work, counts[name]))
+            short[name].append(_seconds(work, 1))
+            long[name].append(_seconds(work, 1 + counts[name]))
     return {
         name: Times(
-            *((float(pick(busy[name]) - pick(idle[name]))) / counts[name] / runs for pick in (min, np.median))
+            *(float(pick(long[name]) - pick(short[name])) / counts[name] / runs for pick in (min, np.median))
         )
         for name, (_, runs) in contestants.items()
     }
