@@ -20,7 +20,7 @@ SHORTER = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_
 """What makes compilations short, the latter for compilers so new that the guard has a flag for them: older ones may not know
 it, and a flag that is not known ends the process."""
 
-MAPS = 20_000
+MAPS = 30_000
 """How many memory maps a process may have before it forgets its programs; systems allow some 65 000."""
 
 one_thread()

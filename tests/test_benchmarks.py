@@ -4,9 +4,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from benchmarks import peers, readme
+from benchmarks import peers, readme, timing
 from benchmarks.timing import Contestant, in_turns
 from benchmarks.workload import Work, names, workload
 from lemmata.cli import main
@@ -68,11 +69,18 @@ def test_sizes_that_grow_are_those_that_formulas_and_trials_know(name):
         peers.built(step, {size: values[0]})
 
 
-def test_a_turn_is_as_many_steps_as_fill_it_and_counts_all_runs():
+def test_a_step_costs_what_steps_add_to_a_call(monkeypatch):
+    """A call costs 50 ms, and a step of all four runs 0.1 ms: a turn of 0.2 s holds 2000 of them."""
     done = []
+
+    def seconds(work, count):
+        work(count)
+        return 0.05 + 1e-4 * count
+
+    monkeypatch.setattr(timing, "_seconds", seconds)
     times = in_turns({"quick": Contestant(done.append, runs=4)}, rounds=2)
-    assert done[-1] > 1000
-    assert times["quick"].best <= times["quick"].median < 1e-3
+    assert done[-1] == 2001
+    np.testing.assert_allclose(times["quick"], 1e-4 / 4)
 
 
 def test_an_unknown_workload_is_one_sentence(capsys):

@@ -27,6 +27,7 @@ def observer(runs: xr.DataArray):
     return observe
 
 
+@pytest.mark.slow
 def test_the_interval_of_the_full_grid_takes_a_quarter_of_its_trainings_and_is_not_biased():
     """Transition of about 1.5 grid steps; 12 repetitions; the bias is within three of its standard errors."""
     rng = np.random.default_rng(0)

@@ -203,6 +203,7 @@ def test_wishart_start_has_the_law_of_the_explicit_start():
     assert np.abs(gap / error).max() < 5
 
 
+@pytest.mark.slow
 def test_a_key_dimension_of_1e12_is_simulated_alike_by_rows_and_grams():
     base = put(gaussian(10**12, 10**16, sampling="wishart"), "data.weak_noise", 1e-8)
     base = put(put(base, "data.signal_norm", 3.0), "network.std_qk", 1e-4)

@@ -235,6 +235,7 @@ def test_full_population_descent_keeps_the_symmetry_up_to_the_noise_of_its_draws
     assert many["alignment"] == pytest.approx(ideal["alignment"], rel=0.03)
 
 
+@pytest.mark.slow
 def test_large_samples_follow_the_population():
     """Realistic and idealised curves, the latter started where the linear phase ended (Lemmas E.20 to E.23)."""
     images = ImageDescent(
