@@ -13,7 +13,7 @@ from lemmata.status import CONVERGED
 from lemmata.studies.shallow_vit.data import TokenData
 from lemmata.studies.shallow_vit.network import Network
 from lemmata.studies.shallow_vit.theory import early_neuron_slope
-from lemmata.studies.shallow_vit.trials import BOUNDS, SGD, ViTTraining, lucky_sets, signed_groups, value_pull
+from lemmata.studies.shallow_vit.trials import BOUNDS, SGD, ViTTraining, leaning, lucky_sets, signed_groups, value_pull
 from lemmata.trial import put_all, random_key, with_precision
 
 SMALL = ViTTraining(
@@ -193,6 +193,15 @@ def test_lucky_neurons_are_half_and_signed_ones_a_quarter():
     _, state = begun(changed(network__neurons=4000, network__output_weights="shared"))
     share = np.asarray(signed_groups(state.world)).mean(1)
     np.testing.assert_allclose(share, 0.25, atol=4 * np.sqrt(0.25 * 0.75 / 4000))
+
+
+def test_neurons_with_as_many_tokens_for_as_against_lean_nowhere():
+    """A sum of equal weights with both signs rounds: the mean of some of them would be 1e-10 and not 0."""
+    _, state = begun(changed(network__neurons=777, network__output_weights="per_token", data__tokens=20))
+    votes = np.asarray(state.world.votes[..., 0])
+    count = (votes > 0).sum(0) - (votes < 0).sum(0)
+    assert np.any(np.mean(votes, axis=0)[count == 0] != 0)
+    np.testing.assert_array_equal(leaning(state.world), np.sign(count))
 
 
 def test_values_are_pulled_along_neurons_by_the_gradient():

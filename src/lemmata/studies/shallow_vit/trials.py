@@ -307,9 +307,15 @@ def _neurons(trial: ViTTraining, state: Learning) -> dict[str, Array]:
     }
 
 
+def leaning(world: World) -> Float[Array, " neuron"]:
+    """The sign of each neuron's mean output weight, 0 where as many tokens vote for as against: counted, for a sum of equal
+    weights with both signs is zero only up to rounding, and ties would fall as the compiler adds."""
+    return jnp.sign(jnp.sum(jnp.sign(world.votes[..., 0]), axis=0))
+
+
 def signed_groups(world: World) -> Bool[Array, "3 neuron"]:
     """The thesis's lucky neurons by pattern (active at the start), split by the sign of their mean output weight."""
-    sign = jnp.mean(world.votes[..., 0], axis=0)
+    sign = leaning(world)
     features = world.initial.value[0] @ world.base[:2].T
     first, second = (lucky(world.initial.hidden, features, "active", which) for which in (0, 1))
     return jnp.stack([first & (sign > 0), second & (sign < 0), first & (sign < 0)])
@@ -327,7 +333,7 @@ def lucky_sets(
 def _lucky_kept(trial: ViTTraining, state: Learning, features: Array) -> Array:
     """The share of W(0) and U(0) that is still in W(t) and U(t) (Lemma 4): of all, and of those with the right sign."""
     first, now = (lucky_sets(trial, w.hidden, features) for w in (state.world.initial, state.params))
-    sign = jnp.mean(state.world.votes[..., 0], axis=0)
+    sign = leaning(state.world)
     signed = first & jnp.stack([sign > 0, sign < 0])
     return jnp.stack([jnp.sum(some & now) / jnp.maximum(jnp.sum(some), 1) for some in (first, signed)])
 
@@ -395,7 +401,7 @@ def _gates_kept(trial: ViTTraining, state: Learning) -> Array:
     now: of all neurons, as printed, and of those whose mean output weight has the sign of the pattern."""
     network, world = trial.network, state.world
     then, now = network.fold(world.initial), network.fold(state.params)
-    sign = jnp.mean(world.votes[..., 0], axis=0)
+    sign = leaning(world)
 
     def one(sample: Sample) -> tuple[Array, Array]:
         first, last = (network.features(w, sample) @ w.hidden > 0 for w in (then, now))
