@@ -13,7 +13,15 @@ from lemmata.status import CONVERGED
 from lemmata.studies.shallow_vit.data import TokenData
 from lemmata.studies.shallow_vit.network import Network
 from lemmata.studies.shallow_vit.theory import early_neuron_slope
-from lemmata.studies.shallow_vit.trials import BOUNDS, SGD, ViTTraining, leaning, lucky_sets, signed_groups, value_pull
+from lemmata.studies.shallow_vit.trials import (
+    BOUNDS,
+    SGD,
+    ViTTraining,
+    leaning,
+    lucky_sets,
+    signed_groups,
+    value_pull,
+)
 from lemmata.trial import put_all, random_key, with_precision
 
 SMALL = ViTTraining(
