@@ -1,8 +1,9 @@
 """Command lines, sweep files, overrides and stores that nobody would write: a right answer, or one sentence and exit code 2.
 
 Every example is judged by the same rule: nothing but the exit codes 0, 1 and 2, and with 2 exactly one line on standard error.
-Trainings are replaced by nothing at all: what is tried is everything around them. `LEMMATA_EXAMPLES` says how many examples of
-each kind are tried (10 000), `LEMMATA_SEED` which (0): many can be tried in turns."""
+Trainings are replaced by nothing at all, and so is the painting of finished pictures: what is tried is everything around them.
+`LEMMATA_EXAMPLES` says how many examples of each kind are tried (10 000), `LEMMATA_SEED` which (0): many can be
+tried in turns."""
 
 import contextlib
 import io
@@ -17,6 +18,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from lemmata.cli import main
+from lemmata.draw.style import Picture
 from lemmata.lab import run as run_module
 from lemmata.lab.disk import sealed_page
 from lemmata.lab.outcome import Outcome, nothing
@@ -27,6 +29,8 @@ from lemmata.trial import fields
 pytestmark = pytest.mark.slow
 
 FIGURE = "benign-overfitting/fig1"
+STORED = "benign-overfitting/fig4"
+"""A figure with few cells and claims: thousands of its stores are damaged."""
 
 
 def tried_often(test):
@@ -109,6 +113,7 @@ def home(tmp_path_factory):
         patch.setattr(
             run_module, "run_chunk", lambda chunk: iter([[imagined(c, chunk) for c in chunk.cells]])
         )
+        patch.setattr(Picture, "savefig", lambda picture, path, **_: Path(path).write_bytes(b"painted"))
         yield home
     os.chdir(before)
 
@@ -260,7 +265,7 @@ def test_overrides(home, given_words):
 def whole(home, tmp_path_factory):
     """A small finished store (trained for real, so that what is left of it is drawn and exported), as bytes by name."""
     folder = tmp_path_factory.mktemp("whole") / "store"
-    order = ["run", FIGURE, "--scale", "smoke", "--workers", "0", "--set", "samples=2", "--out", str(folder)]
+    order = ["run", STORED, "--scale", "smoke", "--workers", "0", "--out", str(folder)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_module, "run_chunk", run_chunk)
         assert main(order) == 0
@@ -285,7 +290,7 @@ damages = st.tuples(
 manifests = st.dictionaries(
     st.sampled_from(("study", "figure", "scale", "reading", "draw", "looks", "changes", "added_axes", "seeds", "command",
                      "started", "starts", "trial")),
-    things | st.just("benign-overfitting") | st.just("fig1") | st.just("../..") | st.just({"data.dim": -1}),
+    things | st.just("benign-overfitting") | st.just("fig1") | st.just("fig4") | st.just("../..") | st.just({"data.dim": -1}),
     max_size=4,
 )  # fmt: skip
 

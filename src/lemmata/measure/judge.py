@@ -166,15 +166,14 @@ def _nowhere(counts: tuple[ConditionCount, ...], cells: int) -> str:
 def _masked(results: xr.Dataset, used: xr.DataArray) -> xr.Dataset:
     """The results with NaN wherever a run is not used; what belongs to grid points goes where no seed of them is used."""
 
-    def masked(variable: xr.DataArray) -> xr.DataArray:
+    def masked(variable: xr.Variable) -> xr.Variable:
         if not set(variable.dims) & set(used.dims):
             return variable
-        number = (
-            variable.astype(float) if variable.dtype == bool else variable
-        )  # there is no NaN among truths
-        return number.where(used.any([d for d in used.dims if d not in variable.dims]))
+        # there is no NaN among truths; without their labels, which are the same, variables need not be aligned
+        number = variable.astype(float) if variable.dtype == bool else variable
+        return number.where(used.variable.any([d for d in used.dims if d not in variable.dims]))
 
-    return results.assign({name: masked(variable) for name, variable in results.data_vars.items()})
+    return results.assign({name: masked(given.variable) for name, given in results.data_vars.items()})
 
 
 # What they measure -----------------------------------------------------------------------------------------------------
