@@ -74,8 +74,14 @@ class Dask(Executor):
         if address:
             return Dask(lambda: Client(f"tcp://{address}", timeout=10, set_as_default=False))
         require_memory(workers * WORKER_BYTES, f"{workers} worker processes")
-        cluster = LocalCluster(workers, threads_per_worker=1, dashboard_address=None)  # pyright: ignore[reportArgumentType]
-        return Dask(lambda: Client(cluster, set_as_default=False))
+        cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)  # pyright: ignore[reportArgumentType]
+
+        def connect() -> Client:
+            client = Client(cluster, set_as_default=False)
+            client.wait_for_workers(workers)  # their number decides how wide chunks are
+            return client
+
+        return Dask(connect)
 
     @property
     def _max_workers(self) -> int:

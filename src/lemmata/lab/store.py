@@ -348,7 +348,7 @@ class Store:
             self._mend()
             start = {key: manifest[key] for key in ("command", "versions", "platform") if key in manifest}
             start["at"] = manifest.get("started", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
-            before = old.get("starts", [])
+            before = _starts(old)
             starts = before if before and self._started else [*before, start]
             self._origin = {key: manifest[key] for key in ("versions", "platform") if key in manifest}
             for path in sorted((self.path / "spool" / "done").glob(f"*{seg.SUFFIX}")):
@@ -476,6 +476,12 @@ def _lock(path: Path) -> int:
     except OSError:
         os.close(lock)
         raise
+
+
+def _starts(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The history of a manifest; what is no start of a run is dropped, for anybody could have written it."""
+    told = manifest.get("starts")
+    return [one for one in told if isinstance(one, dict) and "at" in one] if isinstance(told, list) else []
 
 
 def _number(name: str) -> int:
