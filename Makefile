@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test test-slow lint bench clean
 
 demo: $(VENV)/.installed
-	$(BIN)/lemmata run benign-overfitting/fig1 --scale quick --reading "read-out left"
+	$(BIN)/lemmata run benign-overfitting/fig1 --reading "read-out left" --set samples=4,8,12,20 --seeds 3
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" -q
