@@ -38,6 +38,8 @@ def test_random_partition_has_groups_of_one_size():
         ),
         (lambda: data.from_labels([0, 0, 0]), "at least two groups"),
         (lambda: data.contiguous_blocks(4, 4, 3, 2), "do not tile"),
+        (lambda: data.random_partition(10**300, 2, 0), "GiB of memory"),
+        (lambda: data.square_blocks(10**300, 2), "GiB of memory"),
         (lambda: data.random_partition(10, 4, 0), "divide the number of patches"),
     ],
 )

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from lemmata.errors import require
+from lemmata.errors import require, require_memory
 from lemmata.trial import Key, fixed
 
 # Partitions ------------------------------------------------------------------------------------------------------------
@@ -86,6 +86,7 @@ def _divides(patches: int, group_size: int) -> None:
         1 < group_size < patches and patches % group_size == 0,
         f"the group size must be at least 2 and divide the number of patches; {group_size} and {patches} do not fit.",
     )
+    require_memory(8 * patches, f"a partition of {patches:.3g} patches")
 
 
 # The main distribution -------------------------------------------------------------------------------------------------
