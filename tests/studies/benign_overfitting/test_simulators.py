@@ -114,7 +114,7 @@ def test_gradients_are_those_of_lemma_b1():
             jax.nn.softplus(-labels * output(*look(w._replace(query=query, key=key, value=value), tokens)))
         )
 
-    by_autodiff = jax.grad(loss, (0, 1, 2))(w.query, w.key, w.value)
+    by_autodiff = jax.jit(jax.grad(loss, (0, 1, 2)))(w.query, w.key, w.value)
     push = drive(Rows.begin(explicit_instance(drawn)).view(), labels)
     by_hand = (
         -jnp.einsum("nid,nij,nje,eh->dh", tokens, push.centred, tokens, w.key),
@@ -132,22 +132,22 @@ def test_printed_coefficients_are_entries_of_alpha_and_beta():
     view = Rows.begin(start).view()
     push = drive(view, start.labels)
     alpha, beta, _ = coefficients(start, jnp.asarray(0.1), push)
-    phi = jax.nn.softmax(view.logits, axis=-1)
-    centred = phi * (view.values[:, None, :] - jnp.einsum("nij,nj->ni", phi, view.values)[:, :, None])
-    slope = jax.nn.sigmoid(-start.labels * output(view.logits, view.values))
+    slope = np.asarray(jax.nn.sigmoid(-start.labels * output(view.logits, view.values)))
+    phi, values = np.asarray(jax.nn.softmax(view.logits, axis=-1)), np.asarray(view.values)
+    centred = phi * (values[:, None, :] - np.einsum("nij,nj->ni", phi, values)[:, :, None])
+    alpha, beta, gram = np.asarray(alpha), np.asarray(beta), np.asarray(start.gram)
     n, m, mu2 = 5, 3, 6.0**2
     plus = np.nonzero(start.labels > 0)[0]
     front = 0.1 / (n * m)
     assert alpha[0, 0] == pytest.approx(float(front * mu2 * sum(slope[i] * centred[i, 0, 0] for i in plus)))
     assert beta[0, 0] == pytest.approx(float(alpha[0, 0]))
-    row = feature_index(start.labels, m)
+    row = np.asarray(feature_index(start.labels, m))
     for i in plus:
         assert alpha[0, row[i, 1]] == pytest.approx(float(front * mu2 * slope[i] * centred[i, 0, 1]))
         assert beta[0, row[i, 1]] == pytest.approx(float(front * mu2 * slope[i] * centred[i, 1, 0]))
     noise = row[1, 2]
     expected = front * sum(
-        slope[i] * sum(start.gram[noise, row[i, token]] * centred[i, token, 0] for token in (1, 2))
-        for i in plus
+        slope[i] * sum(gram[noise, row[i, token]] * centred[i, token, 0] for token in (1, 2)) for i in plus
     )
     assert alpha[noise, 0] == pytest.approx(float(expected))
 
@@ -272,7 +272,7 @@ def test_divisors_divide_the_initial_weights_and_the_read_out_apart():
 def test_test_points_are_not_training_points(sampling):
     """A fresh noise token has no more to do with a training token than two training tokens of different samples have."""
     t = gaussian(40, 60, sampling=sampling)
-    start = t.instance(jax.random.key(2))
+    start = jax.jit(lambda k: t.instance(k))(jax.random.key(2))
     own = np.asarray(start.gram)[2:, 2:]
     assert np.abs(start.fresh.cross[:, 2:]).max() < 0.8 * np.diag(own)[::2].min()
     assert not np.array_equal(np.asarray(start.fresh.value[: len(own)]), np.asarray(start.value[2:]))
@@ -315,11 +315,16 @@ def test_passive_rows_move_nothing():
 def test_gram_identities_hold_after_many_steps():
     t = trial(3)
     key = jax.random.key(7)
-    start = t.instance(key)
+    start = jax.jit(lambda k: t.instance(k))(key)
+
+    @jax.jit
+    def step(rows, grams):
+        push = drive(rows.view(), start.labels)
+        return rows.step(jnp.asarray(0.1), push), grams.step(jnp.asarray(0.1), push)
+
     rows, grams = Rows.begin(start), Grams.begin(start)
     for _ in range(30):
-        push = drive(rows.view(), start.labels)
-        rows, grams = rows.step(jnp.asarray(0.1), push), grams.step(jnp.asarray(0.1), push)
+        rows, grams = step(rows, grams)
     p = start.gram.shape[0]
     np.testing.assert_allclose(grams.qq[:p], rows.query @ rows.query.T, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(grams.kk[:p], rows.key @ rows.key.T, rtol=1e-9, atol=1e-12)
