@@ -6,6 +6,7 @@ Trainings are replaced by nothing at all, and so is the painting of finished pic
 tried in turns."""
 
 import contextlib
+import functools
 import io
 import json
 import math
@@ -138,9 +139,12 @@ def tried(words):
     return code
 
 
+@functools.cache
 def paths(figure=FIGURE):
+    """What can be set in a figure: fields of its trial, and axes by their names."""
     id, _, name = figure.partition("/")
-    return [*fields(study(id).figure(name).sweep("smoke").template), "signal_norm", "samples"]
+    sweep = study(id).figure(name).sweep("smoke")
+    return [*fields(sweep.template), *(axis.name for axis in sweep.axes)]
 
 
 options = st.one_of(
@@ -256,6 +260,30 @@ def overrides(draw):
 @given(given_words=overrides())
 def test_overrides(home, given_words):
     tried(["predict", *given_words])
+
+
+@st.composite
+def changed_figures(draw):
+    """A figure of any study with a few of its fields changed."""
+    id = draw(st.sampled_from(sorted(FIELDS)))
+    figure = draw(st.sampled_from(sorted(study(id).figures)))
+    pairs = draw(st.lists(st.tuples(mutated(paths(f"{id}/{figure}")), values), min_size=1, max_size=2))
+    return [f"{id}/{figure}", *(word for path, value in pairs for word in ("--set", f"{path}={value}"))]
+
+
+@pytest.fixture(scope="module")
+def known():
+    """All figures are looked at before examples are drawn: what is imported then must not meddle with the drawing."""
+    for id in FIELDS:
+        for figure in study(id).figures:
+            paths(f"{id}/{figure}")
+
+
+@tried_often
+@given(given_words=changed_figures())
+def test_figures(home, known, given_words):
+    shutil.rmtree(home / "changed", ignore_errors=True)
+    tried(["run", *given_words, "--scale", "smoke", "--seeds", "1", "--workers", "0", "--out", "changed"])
 
 
 # Stores ----------------------------------------------------------------------------------------------------------------

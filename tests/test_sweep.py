@@ -5,6 +5,7 @@ import pytest
 
 from lemmata.errors import BadInput
 from lemmata.sweep import Axis, Cells, Sweep, axis
+from lemmata.trial import put
 from tests.figures import both
 from tests.toys import Decay
 
@@ -15,6 +16,16 @@ def test_a_field_that_a_function_moves_is_refused_rather_than_ignored():
         sweep.with_fields({"target": 0.5})
     assert sweep.with_fields({"cap": "70"}).cells[0].trial.cap == 70
     assert sweep.with_fields({"strength": "0.2"}).cells[0].trial.target == pytest.approx(0.002)
+
+
+@pytest.mark.parametrize("value", [3, -9])
+def test_a_value_that_a_function_has_no_use_for_is_bad_input(value):
+    rates = (0.5, 0.1)
+    chosen = Axis("which", (0, 1), lambda trial, n: put(trial, "rate", rates[n]))
+    sweep = Sweep(Decay(), (chosen,), (0,))
+    assert [c.trial.rate for c in sweep.cells] == [0.5, 0.1]
+    with pytest.raises(BadInput, match=f"axis 'which' cannot be {value}.*IndexError"):
+        len(sweep.with_fields({"which": value}).cells)
 
 
 def test_keep_leaves_places_out():

@@ -45,7 +45,16 @@ class Axis:
         require(not twice, f"axis '{self.name}' holds a value twice.")
 
     def apply(self, trial: Any, value: Any) -> Any:
-        return put(trial, self.place, value) if isinstance(self.place, str) else self.place(trial, value)
+        """The trial with the value in its place. What a function has no use for is bad input: it comes from outside."""
+        if isinstance(self.place, str):
+            return put(trial, self.place, value)
+        try:
+            return self.place(trial, value)
+        except BadInput:
+            raise
+        except (LookupError, ArithmeticError, TypeError, ValueError) as error:
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            raise BadInput(f"axis '{self.name}' cannot be {value!r} for this trial ({why}).") from error
 
     def moved(self, template: Any) -> set[str]:
         """The fields that the axis decides, whatever the template says."""
