@@ -34,7 +34,9 @@ def instance():
     return weights, tokens, jnp.asarray([1.0, -1, 1, -1])
 
 
-@pytest.mark.parametrize("optimiser", [optax.sgd(0.3), optax.sgd(0.1, momentum=0.9)])
+@pytest.mark.parametrize(
+    "optimiser", [pytest.param(optax.sgd(0.3), marks=pytest.mark.slow), optax.sgd(0.1, momentum=0.9)]
+)
 def test_descent_in_the_span_follows_descent_in_full(optimiser):
     weights, tokens, labels = instance()
     basis = span_basis(tokens.reshape(-1, 40))

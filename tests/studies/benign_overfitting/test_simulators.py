@@ -24,7 +24,7 @@ from lemmata.trial import put, put_all, random_key
 INSTANCES = [
     pytest.param(2, True, True, marks=pytest.mark.slow),
     (5, True, False),
-    (12, False, True),
+    pytest.param(12, False, True, marks=pytest.mark.slow),
 ]
 
 

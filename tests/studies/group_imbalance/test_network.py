@@ -21,7 +21,7 @@ def _instance(neurons=3, samples=700, labels="bernoulli", dim=5):
         (1, "bernoulli", "sigmoid"),
         pytest.param(2, "soft", "sigmoid", marks=pytest.mark.slow),
         pytest.param(3, "bernoulli", "sigmoid", marks=pytest.mark.slow),
-        (3, "soft", "tanh"),
+        pytest.param(3, "soft", "tanh", marks=pytest.mark.slow),
         (2, "bernoulli", "erf"),
     ],
 )

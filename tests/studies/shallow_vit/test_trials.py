@@ -279,7 +279,7 @@ def test_four_class_neurons_learn_their_own_pattern_and_avoid_the_opposite():
         assert mean[3 - kind] <= 0 < mean[kind]
 
 
-@pytest.mark.parametrize("probes", ["attention", "pruning"])
+@pytest.mark.parametrize("probes", ["attention", pytest.param("pruning", marks=pytest.mark.slow)])
 def test_looking_does_not_change_the_training(probes):
     plain, looked = train(SMALL, 3), train(dataclasses.replace(SMALL, probes=probes), 3)
     assert plain["steps"] == looked["steps"]
