@@ -15,9 +15,9 @@ from lemmata.lab.glance import glance
 from lemmata.lab.outcome import Outcome
 from lemmata.lab.plan import plan
 from lemmata.lab.segment import among
-from lemmata.lab.source import sources
 from lemmata.lab.store import Store
 from lemmata.results import assemble
+from lemmata.source import sources
 from lemmata.status import CONVERGED
 from lemmata.sweep import Sweep, axis
 from lemmata.trial import Computed

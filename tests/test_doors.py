@@ -19,9 +19,9 @@ from lemmata.lab.outcome import Outcome, nothing
 from lemmata.lab.plan import plan
 from lemmata.lab.pool import Pool
 from lemmata.lab.run import carry_out
-from lemmata.lab.source import trial_digest
 from lemmata.lab.store import Store
 from lemmata.progress import silence
+from lemmata.source import trial_digest
 from lemmata.status import CONVERGED
 from lemmata.study import studies, study
 from lemmata.sweep import Axis, Sweep, axis

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 
 from lemmata.lab.plan import plan
 from lemmata.lab.pool import Pool
-from lemmata.lab.source import digests
 from lemmata.lab.work import run_chunk
+from lemmata.source import digests
 from lemmata.trial import Computed, Descending, Precision, fixed
 
 

@@ -4,8 +4,7 @@ Runs that have stopped give their lane to a waiting run between blocks, so that 
 a training loop.
 """
 
-from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Int, PyTree
 
 from lemmata.guard import brief, check, double
+from lemmata.programs import kept, traced_once
 from lemmata.status import CAPPED, CONVERGED, DIVERGED, RUNNING
 from lemmata.trial import Descending, Key, Record, State, Tracks, random_key, with_precision
 
@@ -39,11 +39,19 @@ def fill(trial: Descending, key: Key, lanes: Lanes | None, where: Bool[Array, " 
     return _fill(trial, key, _nothing(trial, key) if lanes is None else lanes, where)
 
 
-once = partial(jax.jit, compiler_options=brief())
+def _own(trial: Descending, *_: Any) -> Descending:
+    return trial
+
+
+def _of_lanes(lanes: Lanes, *_: Any) -> Descending:
+    return lanes.trial
+
+
+BRIEF = brief()
 """For what a run does once, at its start or at its end: compiled in half the time, for a tenth more of its own."""
 
 
-@once
+@traced_once(_own, BRIEF)
 def _fill(trial: Descending, key: Key, lanes: Lanes, where: Bool[Array, " lane"]) -> Lanes:
     return jax.lax.map(
         lambda lane: jax.lax.cond(lane[3], _fresh, lambda *_: lane[2], *lane[:2]), (trial, key, lanes, where)
@@ -54,7 +62,7 @@ def _fresh(trial: Descending, key: Key) -> Lanes:
     return _begin(trial, trial.start(key))
 
 
-@once
+@traced_once(_own, BRIEF)
 def _given(trial: Descending, key: Key, data: PyTree, weights: PyTree) -> Lanes:
     """A run that begins with the data or the weights of its user."""
     return _begin(trial, trial.start_from(key, data, weights))
@@ -63,7 +71,9 @@ def _given(trial: Descending, key: Key, data: PyTree, weights: PyTree) -> Lanes:
 def _nothing(trial: Descending, key: Key) -> Lanes:
     """Lanes that hold no run."""
     width = key.shape[0]
-    one = jax.eval_shape(_fresh, *jax.tree.map(lambda leaf: leaf[0], (trial, key)))
+    alone = jax.tree.map(lambda leaf: leaf[0], (trial, key))
+    what = "lanes", str(jax.tree.structure(trial)), str(key.dtype)
+    one = kept(trial, what, lambda: jax.eval_shape(_fresh, *alone))
 
     def blank(leaf: jax.ShapeDtypeStruct) -> Array | np.ndarray:
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
@@ -73,7 +83,7 @@ def _nothing(trial: Descending, key: Key) -> Lanes:
     return jax.tree.map(blank, one)
 
 
-@jax.jit
+@traced_once(_of_lanes)
 def run_block(lanes: Lanes, most: Int[Array, ""], spare: Int[Array, ""]) -> Lanes:
     """Advance all running lanes by up to `most` steps, until no more than `spare` of them are still running.
 
@@ -115,7 +125,7 @@ def run_block(lanes: Lanes, most: Int[Array, ""], spare: Int[Array, ""]) -> Lane
     )[1]
 
 
-@once
+@traced_once(_of_lanes, BRIEF)
 def read(lanes: Lanes, where: Bool[Array, " lane"]) -> Record:
     """The records of the marked lanes as they stand; zeros for the others."""
 

@@ -14,10 +14,10 @@ from lemmata.lab.glance import glance
 from lemmata.lab.outcome import Outcome, nothing
 from lemmata.lab.pool import Pool
 from lemmata.lab.run import carry_out
-from lemmata.lab.source import trial_digest
 from lemmata.lab.spool import Spool
 from lemmata.lab.store import Store
 from lemmata.progress import silence
+from lemmata.source import trial_digest
 from lemmata.study import study
 from lemmata.sweep import Axis, Sweep, axis
 from tests.toys import Decay, Square

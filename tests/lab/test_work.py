@@ -15,10 +15,10 @@ from lemmata.guard import double
 from lemmata.lab import pool as pool_module
 from lemmata.lab import work
 from lemmata.lab.pool import Pool
-from lemmata.lab.source import trial_digest
 from lemmata.lab.store import Store
 from lemmata.lab.work import Chunk, run_chunk
 from lemmata.loop import train
+from lemmata.source import trial_digest
 from lemmata.status import CAPPED, CONVERGED, DIVERGED, FAILED
 from lemmata.sweep import Sweep, axis
 from lemmata.trial import random_key

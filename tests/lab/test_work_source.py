@@ -6,8 +6,8 @@ import types
 
 import pytest
 
-from lemmata.lab import source
-from lemmata.lab.source import digests, trial_digest
+from lemmata import source
+from lemmata.source import digests, trial_digest
 from tests.toys import Decay, Square
 
 TRIALS = '''

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from lemmata.lab.source import as_it_is
 from lemmata.lab.store import Store
+from lemmata.source import as_it_is
 
 
 def glance(store: Store) -> dict[str, int] | None:

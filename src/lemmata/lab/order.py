@@ -21,10 +21,10 @@ from lemmata.lab.disk import taking_its_place
 from lemmata.lab.glance import tally
 from lemmata.lab.run import carry_out, require_some
 from lemmata.lab.segment import among
-from lemmata.lab.source import digests
 from lemmata.lab.store import Rows, Store
 from lemmata.progress import Progress
 from lemmata.results import assemble
+from lemmata.source import digests
 from lemmata.sweep import Sweep, axis
 from lemmata.trial import describe, fields
 

@@ -17,8 +17,9 @@ from lemmata.errors import require_memory
 from lemmata.guard import double
 from lemmata.lab.outcome import Outcome
 from lemmata.lab.segment import among, numbers
-from lemmata.lab.source import trial_digest
 from lemmata.lab.work import NARROWEST, Chunk, failure
+from lemmata.programs import kept
+from lemmata.source import trial_digest
 from lemmata.sweep import Cell, Cells
 from lemmata.trial import Descending, Trial, kind, with_precision
 
@@ -183,9 +184,13 @@ def state_bytes(trial: Trial) -> tuple[int, int]:
         return WIDEST * LANE_BUDGET, 0
     try:
         with double():
-            program = jax.make_jaxpr(with_precision(trial).start)(jax.random.key(0))
+            return kept(trial, ("sizes", str(jax.tree.structure(trial))), lambda: _start_sizes(trial))
     except Exception:
         return LANE_BUDGET, 0
+
+
+def _start_sizes(trial: Descending) -> tuple[int, int]:
+    program = jax.make_jaxpr(with_precision(trial).start)(jax.random.key(0))
     return sum(map(_bytes, program.out_avals)), max(_made(program.jaxpr), default=0)
 
 

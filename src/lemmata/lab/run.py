@@ -13,12 +13,12 @@ from lemmata.errors import note, require
 from lemmata.lab.plan import plan
 from lemmata.lab.pool import Pool
 from lemmata.lab.segment import among
-from lemmata.lab.source import sources as sources_of
 from lemmata.lab.spool import Spool
 from lemmata.lab.store import Rows, Store
 from lemmata.lab.work import run_chunk
 from lemmata.progress import Progress, bar, silence
 from lemmata.results import assemble
+from lemmata.source import sources as sources_of
 from lemmata.status import FAILED
 from lemmata.sweep import Sweep
 from lemmata.trial import describe

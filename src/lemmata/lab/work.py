@@ -15,8 +15,8 @@ import numpy as np
 from lemmata import guard
 from lemmata.lab.outcome import Outcome, nothing
 from lemmata.lab.segment import STORABLE
-from lemmata.lab.source import trial_digest
 from lemmata.loop import Lanes, fill, lane_records, read, run_block
+from lemmata.source import trial_digest
 from lemmata.status import CAPPED, CONVERGED, RUNNING
 from lemmata.sweep import Cell
 from lemmata.trial import Computed, Descending, Key, key_number
@@ -233,7 +233,7 @@ def _run_lanes(chunk: Chunk) -> Iterator[Outcome]:
 
 
 def _require_lanes_storable(lanes: Lanes) -> None:
-    kept = jax.eval_shape(read, lanes, jnp.ones(lanes.step.shape, bool))
+    kept = read.shapes(lanes, jnp.ones(lanes.step.shape, bool))
     tracked = {name: value for kind in lanes.tracks for name, value in kind.items()}
     _require_storable({**kept, **tracked}, (*OWN, "steps"))
 

@@ -1,0 +1,150 @@
+"""Programs that are traced once: what JAX made of a function is kept on disk, and the next process reads it.
+
+To trace a training and to lower it takes longer than to load what the compiler made of it (which JAX keeps itself), and every
+worker of every command would do it again. A program is kept by all that it depends on: the code of the lab and of the trial,
+the structure and shapes of its arguments, JAX and what it was told. Only trials of the lab's own studies are kept: on which
+files those of others depend is not known.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import os
+import pickle
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jax import export
+
+from lemmata import guard
+from lemmata.source import trial_digest
+from lemmata.trial import Trial
+
+Made = TypeVar("Made")
+
+PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "scipy")
+
+TOLD = (
+    *("enable_x64", "default_matmul_precision", "numpy_dtype_promotion", "numpy_rank_promotion"),
+    *("default_prng_impl", "threefry_partitionable", "random_seed_offset", "softmax_custom_jvp"),
+)
+"""What JAX may be told that changes a trace."""
+
+
+class Program:
+    """A function of pytrees of arrays, compiled as by `jax.jit`, whose trace is kept. `trial_of` finds the trial whose code it
+    runs among its arguments."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        trial_of: Callable[..., Trial],
+        options: dict[str, int | bool] | None = None,
+    ):
+        self._function = function
+        self._trial_of = trial_of
+        self._jit = lambda function: jax.jit(function, compiler_options=options)
+        self._plain = self._jit(function)
+        self._ready: dict[Any, tuple[Any, Any]] = {}
+
+    def __call__(self, *given: Any) -> Any:
+        if jax.config.jax_disable_jit or not _ours(self._trial_of(*given)):  # pyright: ignore[reportAttributeAccessIssue]
+            return self._plain(*given)
+        leaves, program, structure = self._found(given)
+        return jax.tree.unflatten(structure, program(*leaves))
+
+    def shapes(self, *given: Any) -> Any:
+        """What a call would give, as shapes and types."""
+        if not _ours(self._trial_of(*given)):
+            return jax.eval_shape(self._plain, *given)
+        leaves, program, structure = self._found(given)
+        return jax.tree.unflatten(structure, jax.eval_shape(program, *leaves))
+
+    def _found(self, given: tuple[Any, ...]) -> tuple[list[Any], Any, Any]:
+        """The arguments as a list, the program for such a list, and the structure of what it gives."""
+        numbers, structure = jax.tree.flatten(given)
+        leaves = [leaf if hasattr(leaf, "dtype") else jnp.asarray(leaf) for leaf in numbers]
+        form = tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves)
+        known = structure, form, _told()
+        if known not in self._ready:
+            what = self._function.__qualname__, str(structure), form
+            made, back = kept(self._trial_of(*given), what, lambda: self._traced(structure, leaves))
+            self._ready[known] = self._jit(export.deserialize(made).call), jax.tree.structure(back)
+        return leaves, *self._ready[known]
+
+    def _traced(self, structure: Any, leaves: list[Any]) -> tuple[bytearray, Any]:
+        """The program as a function of a list, and something of the structure that it gives (structures themselves cannot be
+        written down)."""
+        back: Any = None
+
+        def flat(*leaves: Any) -> list[Any]:
+            nonlocal back
+            given = self._function(*jax.tree.unflatten(structure, leaves))
+            back = jax.tree.map(lambda _: 0, given)
+            return jax.tree.leaves(given)
+
+        return export.export(self._jit(flat))(*leaves).serialize(), back
+
+
+def traced_once(
+    trial_of: Callable[..., Trial], options: dict[str, int | bool] | None = None
+) -> Callable[[Callable[..., Any]], Program]:
+    """The decorator of such programs."""
+    return lambda function: Program(function, trial_of, options)
+
+
+def kept(trial: Trial, what: Any, make: Callable[[], Made]) -> Made:
+    """What `make` gives for the code of a trial, read from disk where it was made before; `what` says all else that it depends
+    on."""
+    if not _ours(trial):
+        return make()
+    kinds = [f"{kind.__module__}.{kind.__qualname__}" for kind in _kinds(trial)]
+    words = repr((what, kinds, trial_digest(trial), _lab(), _told(), jax.default_backend()))
+    path = guard.cache_folder() / "programs" / hashlib.sha256(words.encode()).hexdigest()[:32]
+    with contextlib.suppress(OSError):
+        seal, _, found = path.read_bytes().partition(b"\n")
+        if seal == _seal(found):
+            return pickle.loads(found)
+    made = make()
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f"{path.name}.{os.getpid()}")
+        written = pickle.dumps(made)
+        temporary.write_bytes(_seal(written) + b"\n" + written)
+        os.replace(temporary, path)
+    return made
+
+
+def _seal(data: bytes) -> bytes:
+    return hashlib.sha256(data).hexdigest().encode()
+
+
+def _ours(trial: Trial) -> bool:
+    return all(kind.__module__.startswith("lemmata.") for kind in _kinds(trial))
+
+
+def _kinds(owner: Any) -> Iterator[type]:
+    """The classes of a trial and of its parts."""
+    yield type(owner)
+    for field in dataclasses.fields(owner):
+        value = getattr(owner, field.name)
+        if dataclasses.is_dataclass(value):
+            yield from _kinds(value)
+
+
+@cache
+def _lab() -> tuple[str, ...]:
+    """The code that the programs of all trials go through, and the releases that it builds on."""
+    home = Path(__file__).parent
+    files = [path for path in sorted(home.rglob("*.py")) if "studies" not in path.relative_to(home).parts]
+    code = hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
+    return code, *map(version, PACKAGES)
+
+
+def _told() -> tuple[Any, ...]:
+    return tuple(getattr(jax.config, f"jax_{name}", None) for name in TOLD)

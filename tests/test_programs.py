@@ -1,0 +1,104 @@
+"""Programs are traced once, for as long as nothing changes that they depend on."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lemmata import programs
+from lemmata.programs import Program, kept
+from lemmata.studies.benign_overfitting.trials import BenignOverfitting
+from lemmata.trial import Trial
+from tests.toys import Decay
+
+OURS = BenignOverfitting()
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEMMATA_CACHE", str(tmp_path))
+
+
+class Counted:
+    """A function that counts how often it is traced; a program of it, as a new process makes it."""
+
+    def __init__(self):
+        self.traces = 0
+
+    def program(self, trial: Trial = OURS) -> Program:
+        def turned(given):
+            self.traces += 1
+            return {"sum": given["x"] + given["y"], "key": given["key"]}
+
+        return Program(turned, lambda _: trial)
+
+
+def given(size: int = 3) -> dict[str, jax.Array]:
+    return {"x": jnp.arange(float(size)), "y": jnp.ones(size), "key": jax.random.key(0)}
+
+
+def test_another_process_reads_what_the_first_has_traced():
+    counted = Counted()
+    for _ in range(3):
+        found = counted.program()(given())
+        np.testing.assert_array_equal(found["sum"], [1, 2, 3])
+        assert (jax.random.key_data(found["key"]) == jax.random.key_data(jax.random.key(0))).all()
+    assert counted.traces == 1
+
+
+def test_shapes_are_known_without_tracing_again():
+    counted = Counted()
+    counted.program()(given())
+    assert counted.program().shapes(given())["sum"].shape == (3,)
+    assert counted.traces == 1
+
+
+def test_other_shapes_are_another_program():
+    counted = Counted()
+    for size in (3, 4, 3, 4):
+        counted.program()(given(size))
+    assert counted.traces == 2
+
+
+@pytest.mark.parametrize("name", ["trial_digest", "_lab"])
+def test_other_code_is_traced_again(name, monkeypatch):
+    counted = Counted()
+    counted.program()(given())
+    monkeypatch.setattr(programs, name, lambda *_: "changed")
+    counted.program()(given())
+    assert counted.traces == 2
+
+
+def test_what_jax_is_told_is_part_of_a_program():
+    counted = Counted()
+    counted.program()(given())
+    with jax.default_matmul_precision("highest"):
+        counted.program()(given())
+    assert counted.traces == 2
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[: len(data) // 2], lambda data: data[:-1] + b"x", lambda _: b""]
+)
+def test_a_damaged_program_is_traced_again(tmp_path, damage):
+    counted = Counted()
+    counted.program()(given())
+    (path,) = (tmp_path / "programs").iterdir()
+    path.write_bytes(damage(path.read_bytes()))
+    np.testing.assert_array_equal(counted.program()(given())["sum"], [1, 2, 3])
+    assert counted.traces == 2
+
+
+def test_trials_of_others_are_not_kept(tmp_path):
+    counted = Counted()
+    for _ in range(2):
+        counted.program(Decay())(given())
+    assert counted.traces == 2
+    assert kept(Decay(), "something", lambda: 1) == 1
+    assert not (tmp_path / "programs").exists()
+
+
+def test_a_folder_that_cannot_be_written_does_no_harm(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("LEMMATA_CACHE", str(tmp_path / "file"))
+    np.testing.assert_array_equal(Counted().program()(given())["sum"], [1, 2, 3])
