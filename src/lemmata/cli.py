@@ -143,7 +143,7 @@ def run(options: argparse.Namespace) -> int:
 
 def check(options: argparse.Namespace) -> int:
     from lemmata import desk
-    from lemmata.progress import bar
+    from lemmata.progress import bars
 
     if options.budget is not None and not options.until_decided:
         raise BadInput("--budget is for runs that add seeds; add --until-decided.")
@@ -157,7 +157,7 @@ def check(options: argparse.Namespace) -> int:
         options.inside,
         options.until_decided,
         options.budget,
-        bar,
+        bars,
         options.on,
         options.limit,
         options.fail_fast,

@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any
 from lemmata.errors import BadInput, require, text_of, unknown
 from lemmata.lab.executors import hands
 from lemmata.lab.looks import until_decided
-from lemmata.lab.order import Order
+from lemmata.lab.order import Order, run_all
 from lemmata.lab.store import Store
-from lemmata.progress import Progress, silence
+from lemmata.progress import Shown, no_bars
 from lemmata.study import Study, scale_named, studies, study
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from lemmata.measure.compare import Verdict
 
 WORDS = {"study": str, "figure": str, "scale": str, "seeds": int, "out": str, "reading": str}
@@ -29,8 +27,6 @@ WORDS = {"study": str, "figure": str, "scale": str, "seeds": int, "out": str, "r
 
 MOST_DRAWS = 10**6
 """Neither have seeds been drawn anew more often, nor results been looked at."""
-
-Shown = Callable[[str], AbstractContextManager[Progress]]
 
 
 def place_order(name: str, scale: str | None = None, **options: Any) -> Order:
@@ -84,7 +80,7 @@ def check(
     inside: bool = False,
     more: bool = False,
     budget: int | None = None,
-    shown: Shown = lambda name: silence(),
+    bars: Callable[[], AbstractContextManager[Shown]] = no_bars,
     on: str = "local",
     limit: float | None = None,
     fail_fast: bool = False,
@@ -107,15 +103,9 @@ def check(
             orders[id, reading] = replace(order, out=folder)
     for order in orders.values():
         order.sweep.cells  # noqa: B018  (built now, so that bad input shows before anything is written)
-    results: dict[tuple[str, str], xr.Dataset] = {}
-    with hands(on, workers, limit) as pool:
-
-        def carry_out(which: tuple[str, str]) -> None:
-            with shown(orders[which].name) as told:
-                results[which] = orders[which].run(pool, told, fail_fast)
-
-        for which in orders:
-            carry_out(which)
+    with hands(on, workers, limit) as pool, bars() as shown:
+        found = run_all(list(orders.values()), pool, shown, fail_fast)
+        results = dict(zip(orders, found, strict=True))
         if not more:
             return chosen.check(*results.values(), only=only, inside=inside)
 
@@ -126,7 +116,7 @@ def check(
             for which in [w for w in orders if w[0] == id]:
                 order = orders[which]
                 orders[which] = replace(order, seeds=len(order.sweep.seeds) + count, looks=order.looks + 1)
-                carry_out(which)
+                results[which] = orders[which].run(pool, shown(orders[which].name), fail_fast)
 
         sizes = {id: len(order.sweep.seeds) for (id, _), order in orders.items()}
         cells = {id: sum(len(o.sweep.cells) for (i, _), o in orders.items() if i == id) for id in sizes}

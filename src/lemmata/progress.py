@@ -9,9 +9,13 @@ Progress = Callable[[int, int], None]
 """`told(done, total)`: cells finished so far, and all there are."""
 
 
+Shown = Callable[[str], Progress]
+"""`shown(name)`: who is told how far the run of that name has come."""
+
+
 @contextlib.contextmanager
-def bar(name: str) -> Iterator[Progress]:
-    """A progress bar with time left."""
+def bars() -> Iterator[Shown]:
+    """Progress bars with time left, one for each run, from the first word on it until it is complete; then a line."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -32,8 +36,32 @@ def bar(name: str) -> Iterator[Progress]:
     )
     console = Console(stderr=True)
     with Bar(*columns, console=console) as shown, last_act(lambda: console.show_cursor(True)):
-        task = shown.add_task(name, total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=total)
+
+        def begin(name: str) -> Progress:
+            task = shown.add_task(name, total=None, visible=False)
+
+            def told(done: int, total: int) -> None:
+                shown.update(task, completed=done, total=total, visible=True)
+                if done == total:  # a line that stays, above those that move
+                    console.print(shown.make_tasks_table([one for one in shown.tasks if one.id == task]))
+                    shown.update(task, visible=False)
+
+            return told
+
+        yield begin
+
+
+@contextlib.contextmanager
+def bar(name: str) -> Iterator[Progress]:
+    """A progress bar with time left."""
+    with bars() as begin:
+        yield begin(name)
+
+
+@contextlib.contextmanager
+def no_bars() -> Iterator[Shown]:
+    """Nothing is shown."""
+    yield lambda name: lambda done, total: None
 
 
 @contextlib.contextmanager

@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
+import xarray as xr
 
+from lemmata.errors import BadInput
 from lemmata.lab.pool import Pool
-from lemmata.lab.run import carry_out
+from lemmata.lab.run import Job, carry_out, carry_out_all
 from lemmata.lab.store import Store
 from lemmata.lab.work import Chunk, run_chunk
 from lemmata.loop import train
@@ -96,3 +98,38 @@ def test_worker_processes_give_what_this_process_gives(tmp_path):
     there = ran(sweep(), Store(tmp_path / "there"), workers=2)
     np.testing.assert_allclose(there.draw.values, here.draw.values)
     np.testing.assert_allclose(there.x_curve.values, here.x_curve.values)
+
+
+class Eager(Pool):
+    """Takes all tasks before it does the first, and does the last one first."""
+
+    def run(self, work, tasks, home=None):
+        yield from super().run(work, reversed(list(tasks)), home)
+
+
+def test_a_sweep_begins_before_another_is_complete_and_each_keeps_its_own(tmp_path):
+    sweeps = [sweep(rates=(0.9, 0.5)), sweep(rates=(0.9,)), sweep(rates=(0.1, 0.01))]
+    ran(sweeps[1], Store(tmp_path / "1"))
+    told = []
+    jobs = [
+        Job(one, Store(tmp_path / str(i)), {}, lambda *said, i=i: told.append((i, *said)))
+        for i, one in enumerate(sweeps)
+    ]
+    order, rows = zip(*carry_out_all(jobs, Eager()), strict=True)
+    assert sorted(order) == [0, 1, 2]
+    assert told[:2] == [(0, 0, 4), (2, 0, 4)]
+    assert told[-1] == (0, 4, 4)
+    for i, found in zip(order, rows, strict=True):
+        alone = ran(sweeps[i], Store(tmp_path / f"alone-{i}"))
+        xr.testing.assert_equal(assemble(sweeps[i], found).drop_vars("trial"), alone.drop_vars("trial"))
+        assert Store(tmp_path / str(i)).counts().get("missing", 0) == 0
+        with Store(tmp_path / str(i)).locked():
+            pass
+
+
+def test_a_sweep_whose_every_cell_fails_is_told_though_others_are_well(tmp_path):
+    bad = Sweep(Square(), (axis("value", (-1.0, -2.0)),), (0,))
+    jobs = [Job(one, Store(tmp_path / str(i)), {}, lambda *_: None) for i, one in enumerate([sweep(), bad])]
+    with pytest.raises(BadInput, match="every cell failed"):
+        list(carry_out_all(jobs, Pool()))
+    assert ran(sweep(), Store(tmp_path / "0")).sizes["rate"] == len(RATES)

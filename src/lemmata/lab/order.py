@@ -19,10 +19,10 @@ from lemmata.errors import BadInput, note, require, unknown
 from lemmata.lab.adaptive import Refined, refine
 from lemmata.lab.disk import taking_its_place
 from lemmata.lab.glance import tally
-from lemmata.lab.run import carry_out, require_some
+from lemmata.lab.run import Job, carry_out, carry_out_all, require_some
 from lemmata.lab.segment import among
 from lemmata.lab.store import Rows, Store
-from lemmata.progress import Progress
+from lemmata.progress import Progress, Shown
 from lemmata.results import assemble
 from lemmata.source import digests
 from lemmata.sweep import Sweep, axis
@@ -137,9 +137,11 @@ class Order:
 
     def run(self, pool: "Pool | Spool", told: Progress, fail_fast: bool = False) -> xr.Dataset:
         """Run what is missing and return the results; with `fail_fast`, stop at the first cell that fails."""
+        return run_all([self], pool, lambda name: told, fail_fast)[0]
+
+    def _job(self, told: Progress) -> Job:
         self._require_own_store()
-        rows = carry_out(self.sweep, self.store, self.manifest(), pool, told, fail_fast)
-        return self._completed(self.sweep, rows)
+        return Job(self.sweep, self.store, self.manifest(), told)
 
     def refine(
         self, width: float, budget: int, pool: "Pool | Spool", told: Progress, fail_fast: bool = False
@@ -226,6 +228,17 @@ class Order:
             all(existing.get(word, name) == name for word, name in ours.items()),
             f"'{self.store.path}' already holds {existing.get('study')}/{existing.get('figure')}; choose another --out.",
         )
+
+
+def run_all(
+    orders: Sequence[Order], pool: "Pool | Spool", shown: Shown, fail_fast: bool = False
+) -> list[xr.Dataset]:
+    """Run what is missing of several orders, the next one beginning while the last cells of another are at work, and return
+    the results of each; with `fail_fast`, stop at the first cell that fails."""
+    jobs = [order._job(shown(order.name)) for order in orders]
+    found = carry_out_all(jobs, pool, fail_fast)
+    results = {number: orders[number]._completed(jobs[number].sweep, rows) for number, rows in found}
+    return [results[number] for number in range(len(orders))]
 
 
 @contextlib.contextmanager

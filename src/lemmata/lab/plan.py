@@ -75,7 +75,8 @@ class Bucket:
 
 @dataclass
 class Plan:
-    """Gives out chunks as long as there are cells; `settle` tells it what became of them.
+    """Gives out chunks as long as there are cells; `settle` tells it what became of them. `first` is the number of the first
+    bucket: where several sweeps are under way, a number says whose bucket it is.
 
     >>> for chunk, result in pool.run(run_chunk, planned):  # doctest: +SKIP
     ...     store.write(planned.settle(chunk, result), chunk.width)
@@ -83,6 +84,7 @@ class Plan:
 
     buckets: list[Bucket]
     workers: int
+    first: int = 0
 
     def __len__(self) -> int:
         """How many cells have not been given out yet."""
@@ -105,7 +107,7 @@ class Plan:
         )
         size = min(self._size(bucket, sum(rest.values())), LARGEST, len(bucket.waiting))
         cells = bucket.take(size)
-        return Chunk(cells, bucket.width, trial_digest(cells[0].trial), number)
+        return Chunk(cells, bucket.width, trial_digest(cells[0].trial), self.first + number)
 
     def _size(self, bucket: Bucket, rest: float) -> int:
         """Cells of the next chunk: as many as run together where nothing is known yet; else a fair share of the `rest` in
@@ -118,7 +120,7 @@ class Plan:
 
     def settle(self, chunk: Chunk, result: list[Outcome] | Exception) -> list[Outcome]:
         """The outcomes of a chunk or of a part of it, failures where it could not be run; their time is noted."""
-        bucket = self.buckets[chunk.bucket]
+        bucket = self.buckets[chunk.bucket - self.first]
         if isinstance(result, Exception):
             result = [failure(cell, result, chunk.source) for cell in chunk.cells]
         else:
@@ -128,7 +130,9 @@ class Plan:
         return result
 
 
-def plan(cells: Sequence[Cell], workers: int, done: Collection[str] | np.ndarray = ()) -> Plan:
+def plan(
+    cells: Sequence[Cell], workers: int, done: Collection[str] | np.ndarray = (), first: int = 0
+) -> Plan:
     """Chunks that cover the cells that are not done; a cell that stands twice counts once.
 
     `cells` are all cells of the sweep: how many run in lockstep depends on the whole, not on what is missing nor on the
@@ -137,7 +141,7 @@ def plan(cells: Sequence[Cell], workers: int, done: Collection[str] | np.ndarray
     cells = Cells.of(cells)
     own = np.sort(np.unique(cells.ids, return_index=True)[1])
     if not len(own):
-        return Plan([], workers)
+        return Plan([], workers, first)
     trials, kinds = cells.structures
     group = kinds[cells.which(own)]
     sizes = np.bincount(group, minlength=len(trials)).tolist()
@@ -159,7 +163,7 @@ def plan(cells: Sequence[Cell], workers: int, done: Collection[str] | np.ndarray
         waiting = own[missing & (group == number)]
         if len(waiting):
             found.append(Bucket(cells, waiting, width, weight))
-    return Plan(sorted(found, key=lambda bucket: -bucket.weight), workers)
+    return Plan(sorted(found, key=lambda bucket: -bucket.weight), workers, first)
 
 
 def _fills(cells: int, width: int) -> int:

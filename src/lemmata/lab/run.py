@@ -1,8 +1,10 @@
 """Carry a sweep out: see what is missing, plan it in chunks, run them on a pool, keep the records in a store."""
 
+import contextlib
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,13 @@ import numpy as np
 import xarray as xr
 
 from lemmata.errors import note, require
-from lemmata.lab.plan import plan
+from lemmata.lab.outcome import Outcome
+from lemmata.lab.plan import Plan, plan
 from lemmata.lab.pool import Pool
 from lemmata.lab.segment import among
 from lemmata.lab.spool import Spool
 from lemmata.lab.store import Rows, Store
-from lemmata.lab.work import run_chunk
+from lemmata.lab.work import Chunk, run_chunk
 from lemmata.progress import Progress, bar, silence
 from lemmata.results import assemble
 from lemmata.source import sources as sources_of
@@ -46,6 +49,16 @@ def run(
         return assemble(sweep, rows)
 
 
+@dataclass(frozen=True)
+class Job:
+    """A sweep to be carried out, the store of its records, what the manifest says, and who is told how far it has come."""
+
+    sweep: Sweep
+    store: Store
+    manifest: Mapping[str, Any]
+    told: Progress
+
+
 def carry_out(
     sweep: Sweep,
     store: Store,
@@ -55,33 +68,94 @@ def carry_out(
     fail_fast: bool = False,
 ) -> Rows:
     """Run what is missing of a sweep and return the records of all its cells."""
-    ids, told_sources = sweep.cells.ids, sources_of(sweep.cells.trials)
-    sources = set(told_sources.values())
-    done = store.finished(sources)
-    missing, total = np.unique(ids[~among(ids, done)]), len(np.unique(ids))
-    if len(missing) or not _told_before(store, manifest):
-        manifest = {"cells": total, **manifest, "sources": told_sources}
-        with store.locked():
-            outdated = int(among(missing, store.finished()).sum())
-            if outdated:
-                note(f"{outdated} cells in '{store.path}' were made by other code and are computed again.")
-            store.create(manifest, ids if manifest["cells"] == total else None)
-            planned = plan(sweep.cells, pool.workers, done)
-            finished = total - len(planned)
-            told(finished, total)
-            for chunk, outcomes in pool.run(run_chunk, planned, store.path):
-                settled = planned.settle(chunk, outcomes)
-                store.write(settled, chunk.width)
-                finished += len(settled)
-                told(finished, total)
-                failed = [outcome.reason for outcome in settled if outcome.reason]
+    ((_, rows),) = carry_out_all([Job(sweep, store, manifest, told)], pool, fail_fast)
+    return rows
+
+
+def carry_out_all(
+    jobs: Sequence[Job], pool: Pool | Spool, fail_fast: bool = False
+) -> Iterator[tuple[int, Rows]]:
+    """Run what is missing of several sweeps, in order; gives the number and the records of each when it is complete.
+
+    A sweep begins when there is somebody free for it: nobody waits for the last cells of the one before. (Not so through
+    files, where work lies beside its own store.)
+    """
+    groups = [range(len(jobs))] if isinstance(pool, Pool) else [[number] for number in range(len(jobs))]
+    for group in groups:
+        begun: list[_UnderWay] = []
+        with contextlib.ExitStack() as held:
+            chunks = _chunks({number: jobs[number] for number in group}, pool.workers, begun, held)
+            for chunk, outcomes in pool.run(run_chunk, chunks, jobs[group[0]].store.path):
+                one = next(one for one in reversed(begun) if one.plan.first <= chunk.bucket)
+                failed = [outcome.reason for outcome in one.keep(chunk, outcomes) if outcome.reason]
                 require(
                     not (fail_fast and failed),
                     f"stopped at the first failed cell: {' '.join(''.join(failed[:1]).split())}; what was finished is kept.",
                 )
-    rows = store.read(ids, sources)
-    require_some(rows, store)
-    return rows
+                yield from _completed(begun)
+            yield from _completed(begun)
+
+
+@dataclass
+class _UnderWay:
+    """A job whose chunks are given out, and what is left to do of it."""
+
+    number: int
+    job: Job
+    plan: Plan
+    total: int
+    missing: int
+    sources: set[str]
+    lock: contextlib.ExitStack
+
+    def keep(self, chunk: Chunk, outcomes: list[Outcome] | Exception) -> list[Outcome]:
+        settled = self.plan.settle(chunk, outcomes)
+        self.job.store.write(settled, chunk.width)
+        self.missing -= len(settled)
+        self.job.told(self.total - self.missing, self.total)
+        return settled
+
+
+def _chunks(
+    jobs: Mapping[int, Job], workers: int, begun: list[_UnderWay], held: contextlib.ExitStack
+) -> Iterator[Chunk]:
+    """The chunks of all jobs, which begin as they are asked for."""
+    first = 0
+    for number, job in jobs.items():
+        one = _begin(number, job, workers, first, held.enter_context(contextlib.ExitStack()))
+        begun.append(one)
+        first += len(one.plan.buckets)
+        yield from one.plan
+
+
+def _begin(number: int, job: Job, workers: int, first: int, lock: contextlib.ExitStack) -> _UnderWay:
+    """See what is missing; hold the store and note in it what is about to be run, unless nothing is."""
+    store, ids = job.store, job.sweep.cells.ids
+    told_sources = sources_of(job.sweep.cells.trials)
+    sources = set(told_sources.values())
+    done = store.finished(sources)
+    missing, total = np.unique(ids[~among(ids, done)]), len(np.unique(ids))
+    planned = Plan([], workers, first)
+    if len(missing) or not _told_before(store, job.manifest):
+        manifest = {"cells": total, **job.manifest, "sources": told_sources}
+        lock.enter_context(store.locked())
+        outdated = int(among(missing, store.finished()).sum())
+        if outdated:
+            note(f"{outdated} cells in '{store.path}' were made by other code and are computed again.")
+        store.create(manifest, ids if manifest["cells"] == total else None)
+        planned = plan(job.sweep.cells, workers, done, first)
+        job.told(total - len(planned), total)
+    return _UnderWay(number, job, planned, total, len(planned), sources, lock)
+
+
+def _completed(begun: list[_UnderWay]) -> Iterator[tuple[int, Rows]]:
+    """The records of jobs of which nothing is missing any more; each is left alone after that."""
+    for one in [one for one in begun if not one.missing]:
+        begun.remove(one)
+        one.lock.close()
+        rows = one.job.store.read(one.job.sweep.cells.ids, one.sources)
+        require_some(rows, one.job.store)
+        yield one.number, rows
 
 
 def require_some(rows: Rows, store: Store) -> None:
