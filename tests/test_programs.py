@@ -102,3 +102,15 @@ def test_a_folder_that_cannot_be_written_does_no_harm(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("LEMMATA_CACHE", str(tmp_path / "file"))
     np.testing.assert_array_equal(Counted().program()(given())["sum"], [1, 2, 3])
+
+
+def test_a_program_that_calls_back_is_compiled_as_ever():
+    def doubled(given):
+        return jax.pure_callback(
+            lambda x: 2 * np.asarray(x), jax.ShapeDtypeStruct((3,), "float64"), given["x"]
+        )
+
+    for _ in range(2):
+        program = Program(doubled, lambda _: OURS)
+        np.testing.assert_array_equal(program(given()), [0, 2, 4])
+        assert program.shapes(given()).shape == (3,)

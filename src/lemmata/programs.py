@@ -50,45 +50,57 @@ class Program:
         self._trial_of = trial_of
         self._jit = lambda function: jax.jit(function, compiler_options=options)
         self._plain = self._jit(function)
-        self._ready: dict[Any, tuple[Any, Any]] = {}
+        self._ready: dict[Any, tuple[Any, Any] | None] = {}
 
     def __call__(self, *given: Any) -> Any:
-        if jax.config.jax_disable_jit or not _ours(self._trial_of(*given)):  # pyright: ignore[reportAttributeAccessIssue]
+        known = self._known(given)
+        if known is None:
             return self._plain(*given)
-        leaves, program, structure = self._found(given)
+        leaves, program, structure = known
         return jax.tree.unflatten(structure, program(*leaves))
 
     def shapes(self, *given: Any) -> Any:
         """What a call would give, as shapes and types."""
-        if not _ours(self._trial_of(*given)):
+        known = self._known(given)
+        if known is None:
             return jax.eval_shape(self._plain, *given)
-        leaves, program, structure = self._found(given)
+        leaves, program, structure = known
         return jax.tree.unflatten(structure, jax.eval_shape(program, *leaves))
 
-    def _found(self, given: tuple[Any, ...]) -> tuple[list[Any], Any, Any]:
-        """The arguments as a list, the program for such a list, and the structure of what it gives."""
+    def _known(self, given: tuple[Any, ...]) -> tuple[list[Any], Any, Any] | None:
+        """The arguments as a list, the program for such a list, and the structure of what it gives; nothing where a program
+        cannot be kept."""
+        if jax.config.jax_disable_jit or not _ours(self._trial_of(*given)):  # pyright: ignore[reportAttributeAccessIssue]
+            return None
         numbers, structure = jax.tree.flatten(given)
         leaves = [leaf if hasattr(leaf, "dtype") else jnp.asarray(leaf) for leaf in numbers]
         form = tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves)
-        known = structure, form, _told()
-        if known not in self._ready:
+        place = structure, form, _told()
+        if place not in self._ready:
             what = self._function.__qualname__, str(structure), form
-            made, back = kept(self._trial_of(*given), what, lambda: self._traced(structure, leaves))
-            self._ready[known] = self._jit(export.deserialize(made).call), jax.tree.structure(back)
-        return leaves, *self._ready[known]
+            made = kept(self._trial_of(*given), what, lambda: self._traced(structure, leaves))
+            self._ready[place] = made and (
+                self._jit(export.deserialize(made[0]).call),
+                jax.tree.structure(made[1]),
+            )
+        ready = self._ready[place]
+        return ready and (leaves, *ready)
 
-    def _traced(self, structure: Any, leaves: list[Any]) -> tuple[bytearray, Any]:
+    def _traced(self, structure: Any, leaves: list[Any]) -> tuple[bytearray, Any] | None:
         """The program as a function of a list, and something of the structure that it gives (structures themselves cannot be
-        written down)."""
+        written down); nothing for a program that calls back into Python."""
         back: Any = None
 
         def flat(*leaves: Any) -> list[Any]:
             nonlocal back
-            given = self._function(*jax.tree.unflatten(structure, leaves))
+            given = self._plain(*jax.tree.unflatten(structure, leaves))
             back = jax.tree.map(lambda _: 0, given)
             return jax.tree.leaves(given)
 
-        return export.export(self._jit(flat))(*leaves).serialize(), back
+        try:
+            return export.export(self._jit(flat))(*leaves).serialize(), back
+        except NotImplementedError:
+            return None
 
 
 def traced_once(
