@@ -8,6 +8,7 @@ import pytest
 from lemmata import programs
 from lemmata.programs import Program, kept
 from lemmata.studies.benign_overfitting.trials import BenignOverfitting
+from lemmata.studies.graph_transformer.trials.nodes import Surveying
 from lemmata.trial import Trial
 from tests.toys import Decay
 
@@ -114,3 +115,9 @@ def test_a_program_that_calls_back_is_compiled_as_ever():
         program = Program(doubled, lambda _: OURS)
         np.testing.assert_array_equal(program(given()), [0, 2, 4])
         assert program.shapes(given()).shape == (3,)
+
+
+def test_what_depends_on_a_file_is_not_kept(tmp_path):
+    assert kept(Surveying(path="graph.npz"), "something", lambda: 1) == 1
+    assert not (tmp_path / "programs").exists()
+    assert [kept(Surveying(), "something", lambda n=n: n) for n in (1, 2)] == [1, 1]

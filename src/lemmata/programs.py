@@ -2,8 +2,8 @@
 
 To trace a training and to lower it takes longer than to load what the compiler made of it (which JAX keeps itself), and every
 worker of every command would do it again. A program is kept by all that it depends on: the code of the lab and of the trial,
-the structure and shapes of its arguments, JAX and what it was told. Only trials of the lab's own studies are kept: on which
-files those of others depend is not known.
+the structure and shapes of its arguments, JAX and what it was told. Only trials of the lab's own studies are kept, and none
+that reads a graph or a table from a file: on which files those of others depend is not known.
 """
 
 import contextlib
@@ -23,9 +23,12 @@ from jax import export
 
 from lemmata import guard
 from lemmata.source import trial_digest
-from lemmata.trial import Trial
+from lemmata.trial import Trial, fields
 
 Made = TypeVar("Made")
+
+FILES = ("file", "path")
+"""Names of fields that name a file."""
 
 PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "scipy")
 
@@ -88,7 +91,8 @@ class Program:
 
     def _traced(self, structure: Any, leaves: list[Any]) -> tuple[bytearray, Any] | None:
         """The program as a function of a list, and something of the structure that it gives (structures themselves cannot be
-        written down); nothing for a program that calls back into Python."""
+        written down); nothing for a program that calls back into Python or calls a kernel. (An error of the function itself
+        comes up again when it is called.)"""
         back: Any = None
 
         def flat(*leaves: Any) -> list[Any]:
@@ -99,7 +103,7 @@ class Program:
 
         try:
             return export.export(self._jit(flat))(*leaves).serialize(), back
-        except NotImplementedError:
+        except (NotImplementedError, ValueError):
             return None
 
 
@@ -137,7 +141,9 @@ def _seal(data: bytes) -> bytes:
 
 
 def _ours(trial: Trial) -> bool:
-    return all(kind.__module__.startswith("lemmata.") for kind in _kinds(trial))
+    """Whether all that a program of the trial depends on is known: its code is the lab's, and it reads no file."""
+    reads = any(name.rpartition(".")[2] in FILES and value for name, value in fields(trial).items())
+    return not reads and all(kind.__module__.startswith("lemmata.") for kind in _kinds(trial))
 
 
 def _kinds(owner: Any) -> Iterator[type]:
