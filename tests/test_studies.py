@@ -104,6 +104,14 @@ def test_a_figure_has_three_scales_and_its_trials_have_names(study, id, capsys):
     assert shown == [str(len(sweep.cells)) for sweep in sweeps]
 
 
+@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
+def test_every_reading_of_a_figure_can_be_ordered_at_every_scale(study):
+    for figure in map(study.figure, study.figures):
+        for scale in ("smoke", "quick", "paper"):
+            for reading in figure.readings:
+                assert len(figure.order(scale, reading=reading).sweep.template.name)
+
+
 @pytest.mark.parametrize(("study", "claim"), CLAIMS)
 def test_a_claim_fails_on_its_planted_case(study, claim):
     planted = study.room("planted").PLANTED[claim.id]()

@@ -89,8 +89,14 @@ def normed(results: xr.Dataset) -> xr.Dataset:
     return results.assign_coords(largest_row=largest, typical_row=typical)
 
 
+SAME_STEPS = 1200
+"""Steps of every training of Figure 5.1 where they do not grow with the labels."""
+
+
 def _fig_1(scale: Scale) -> Sweep:
-    return Sweep(_sized(scale), (_profiles(scale), _labels(scale)), _seeds(scale, 8))
+    trial = _sized(scale)
+    trial = put_all(trial, {"descent.steps": max(trial.descent.steps, SAME_STEPS)})
+    return Sweep(trial, (_profiles(scale), _labels(scale)), _seeds(scale, 8))
 
 
 def _fig_2(scale: Scale) -> Sweep:
@@ -229,7 +235,7 @@ def _agreement(scale: Scale) -> Sweep:
     return Sweep(trial, (axis("engine", ("field", "whole")),), _seeds(scale, 3, 5))
 
 
-_STEPS = {"printed: 4 steps a label": {}, "the same steps for all": {"budget": 1200}}
+_STEPS = {"printed: 4 steps a label": {}, "the same steps for all": {"budget": SAME_STEPS}}
 _SCALE = {"labels as drawn": {}, "labels of unit second moment": {"graph.unit_labels": True}}
 _BALANCED = {
     "p* = (0.5, 0.5), as explained": {"scaling": (0.5, 0.5)},
