@@ -59,13 +59,15 @@ def _fill(trial: Descending, key: Key, lanes: Lanes, where: Bool[Array, " lane"]
 
 
 def _fresh(trial: Descending, key: Key) -> Lanes:
-    return _begin(trial, trial.start(key))
+    untouched = _copy(trial)
+    return _begin(trial, trial.start(key))._replace(trial=untouched)
 
 
 @traced_once(_own, BRIEF)
 def _given(trial: Descending, key: Key, data: PyTree, weights: PyTree) -> Lanes:
     """A run that begins with the data or the weights of its user."""
-    return _begin(trial, trial.start_from(key, data, weights))
+    untouched = _copy(trial)
+    return _begin(trial, trial.start_from(key, data, weights))._replace(trial=untouched)
 
 
 def _nothing(trial: Descending, key: Key) -> Lanes:
@@ -73,7 +75,8 @@ def _nothing(trial: Descending, key: Key) -> Lanes:
     width = key.shape[0]
     alone = jax.tree.map(lambda leaf: leaf[0], (trial, key))
     what = "lanes", str(jax.tree.structure(trial)), str(key.dtype)
-    one = kept(trial, what, lambda: jax.eval_shape(_fresh, *alone))
+    own = jax.eval_shape(_copy, alone[0])
+    one = kept(trial, what, lambda: jax.eval_shape(_fresh, *alone)._replace(trial=None))._replace(trial=own)
 
     def blank(leaf: jax.ShapeDtypeStruct) -> Array | np.ndarray:
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
@@ -167,6 +170,11 @@ def lane_records(lanes: Lanes, where: Bool[Array, " lane"]) -> dict[str, np.ndar
     tracked = {name: values for kind in lanes.tracks for name, values in kind.items()}
     kept = {**read(lanes, where), **tracked, **curves, "steps": lanes.step, "status": lanes.status}
     return {name: np.asarray(value) for name, value in kept.items()}
+
+
+def _copy(trial: Descending) -> Descending:
+    """To be made before use: cached properties become part of what JAX takes for the structure of a trial."""
+    return jax.tree.map(lambda leaf: leaf, trial)
 
 
 def _alone(tree: PyTree) -> PyTree:

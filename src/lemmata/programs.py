@@ -80,25 +80,25 @@ class Program:
         form = tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves)
         place = structure, form, _told()
         if place not in self._ready:
-            what = self._function.__qualname__, str(structure), form
-            made = kept(self._trial_of(*given), what, lambda: self._traced(structure, leaves))
+            trial, what = self._trial_of(*given), (self._function.__qualname__, str(structure), form)
+            made = kept(trial, what, lambda: self._traced(structure, leaves))
             self._ready[place] = made and (
                 self._jit(export.deserialize(made[0]).call),
-                jax.tree.structure(made[1]),
+                jax.tree.structure(jax.tree.map(lambda leaf: trial if leaf else 0, made[1])),
             )
         ready = self._ready[place]
         return ready and (leaves, *ready)
 
     def _traced(self, structure: Any, leaves: list[Any]) -> tuple[bytearray, Any] | None:
-        """The program as a function of a list, and something of the structure that it gives (structures themselves cannot be
-        written down); nothing for a program that calls back into Python or calls a kernel. (An error of the function itself
-        comes up again when it is called.)"""
+        """The program as a function of a list, and something of the structure that it gives, with a yes in the place of a trial
+        (structures and trials do not survive being written down); nothing for a program that calls back into Python or calls
+        a kernel. (An error of the function itself comes up again when it is called.)"""
         back: Any = None
 
         def flat(*leaves: Any) -> list[Any]:
             nonlocal back
             given = self._plain(*jax.tree.unflatten(structure, leaves))
-            back = jax.tree.map(lambda _: 0, given)
+            back = jax.tree.map(_is_trial, given, is_leaf=_is_trial)
             return jax.tree.leaves(given)
 
         try:
@@ -127,10 +127,12 @@ def kept(trial: Trial, what: Any, make: Callable[[], Made]) -> Made:
         if seal == _seal(found):
             return pickle.loads(found)
     made = make()
+    written = pickle.dumps(made)
+    if jax.tree.structure(pickle.loads(written)) != jax.tree.structure(made):
+        return made  # modules with a field that was never set do not survive being written down
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f"{path.name}.{os.getpid()}")
-        written = pickle.dumps(made)
         temporary.write_bytes(_seal(written) + b"\n" + written)
         os.replace(temporary, path)
     return made
@@ -138,6 +140,10 @@ def kept(trial: Trial, what: Any, make: Callable[[], Made]) -> Made:
 
 def _seal(data: bytes) -> bytes:
     return hashlib.sha256(data).hexdigest().encode()
+
+
+def _is_trial(node: Any) -> bool:
+    return isinstance(node, Trial)
 
 
 def _ours(trial: Trial) -> bool:

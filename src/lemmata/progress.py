@@ -38,9 +38,10 @@ def bars() -> Iterator[Shown]:
     with Bar(*columns, console=console) as shown, last_act(lambda: console.show_cursor(True)):
 
         def begin(name: str) -> Progress:
-            task = shown.add_task(name, total=None, visible=False)
+            task = shown.add_task(name, start=False, total=None, visible=False)
 
             def told(done: int, total: int) -> None:
+                shown.start_task(task)
                 shown.update(task, completed=done, total=total, visible=True)
                 if done == total:  # a line that stays, above those that move
                     console.print(shown.make_tasks_table([one for one in shown.tasks if one.id == task]))
