@@ -152,7 +152,7 @@ KERNEL = Path(__file__).with_name("pulled.cc")
 def _pulled(
     degree: int, scores: Logits, value: Vector, linear: Array, patches: Array, labels: Array
 ) -> Pulled:
-    """By the kernel where there is one: it takes less than half the time."""
+    """By the kernel where there is one: it takes about half the time."""
     given = (scores, value, linear, patches, labels)
     if not native.loaded(KERNEL, "pulled_float32", "pulled_float64"):
         return pulled_in_blocks(degree, *given)
