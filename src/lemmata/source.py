@@ -23,7 +23,8 @@ APART = ("claims", "figures", "pictures", "planted")
 
 def trial_digest(trial: "Trial") -> str:
     """16 hexadecimal digits that change with the code of a trial: the module of its class, and every module of the same
-    study (and of the shared rooms) that it imports. Comments, docstrings and layout do not count."""
+    study (and of the shared rooms) that it imports, with the kernels that lie beside them. Comments, docstrings and layout do
+    not count, but for those of kernels."""
     return _digest(type(trial))  # pyright: ignore[reportArgumentType]
 
 
@@ -52,7 +53,9 @@ def _digest(kind: type) -> str:
 
 
 def _of_module(module: str) -> str:
-    return _hash([f"{name}\n{_code(_module_source(name))}" for name in sorted(_imported(module))])
+    names = sorted(_imported(module))
+    modules = [f"{name}\n{_code(_module_source(name))}" for name in names]
+    return _hash(modules + [file.read_text() for name in names for file in _kernels(name)])
 
 
 def _hash(parts: Iterable[str]) -> str:
@@ -132,6 +135,13 @@ def _folders(package: str) -> list[Path]:
         return [Path(folder) for folder in sys.path]
     path = _module_path(package)
     return [path.parent] if path is not None and path.name == "__init__.py" else []
+
+
+def _kernels(name: str) -> list[Path]:
+    """The files of C++ beside a module that it names."""
+    path = _module_path(name)
+    beside = sorted(path.parent.glob("*.cc")) if path is not None else []
+    return [file for file in beside if file.name in _module_source(name)]
 
 
 @cache

@@ -31,7 +31,9 @@ FILES = {
     "__init__.py": "TITLE = 'A study'\nfrom mystudy import claims\n",
     "claims.py": "CLAIMS = ()\n",
     "figures.py": "from mystudy.trials import Mine\n",
-    "data.py": "def draw():\n    return 0.5\n",
+    "data.py": "KERNEL = 'fast.cc'\ndef draw():\n    return 0.5\n",
+    "fast.cc": "float draw() { return 0.5; }\n",
+    "other.cc": "float other() { return 1; }\n",
     "network.py": "from mystudy.deep import layers\nsize = 3\ndef output(x):\n    return layers.top(x)\n",
     "deep/__init__.py": "",
     "deep/layers.py": "def top(x):\n    return 2 * x\n",
@@ -72,6 +74,7 @@ def digest_of(tmp_path, monkeypatch):
         ("network.py", "size = 3", "size = 4"),
         ("data.py", "0.5", "0.25"),
         ("deep/layers.py", "2 * x", "3 * x"),
+        ("fast.cc", "0.5", "0.25"),
     ],
 )
 def test_a_change_of_what_is_computed_changes_the_digest(digest_of, file, old, new):
@@ -86,6 +89,7 @@ def test_a_change_of_what_is_computed_changes_the_digest(digest_of, file, old, n
         ("claims.py", "CLAIMS = (1,)\n"),
         ("figures.py", "LARGE = True\n"),
         ("unused.py", "def f():\n    return 2\n"),
+        ("other.cc", "float other() { return 2; }\n"),
         ("__init__.py", "TITLE = 'Another title'\n"),
     ],
 )

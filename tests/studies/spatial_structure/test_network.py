@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lemmata import native
 from lemmata.studies.spatial_structure import network as net
 from lemmata.studies.spatial_structure import theory
 from lemmata.studies.spatial_structure.data import Structured
@@ -71,6 +72,38 @@ def test_block_gradient_is_the_same_alone_and_in_lanes():
     alone = jax.jit(gradient)(weights)
     lanes = jax.jit(jax.vmap(gradient))(jax.tree.map(lambda a: jnp.stack([a, 2 * a]), weights))
     same = jax.tree.map(lambda a, b: bool(jnp.allclose(a, b[0], rtol=1e-12)), alone, lanes)
+    assert all(jax.tree.leaves(same))
+
+
+@pytest.mark.parametrize(
+    ("patches", "dimension", "block"), [(12, 6, 10), (64, 32, 16), (37, 5, 16), (16, 3, 7)]
+)
+@pytest.mark.parametrize(("degree", "dtype"), [(3, "float64"), (5, "float64"), (3, "float32")])
+def test_the_kernel_gives_what_blocks_in_jax_give(patches, dimension, block, degree, dtype):
+    if not native.loaded(net.KERNEL, "pulled_float32", "pulled_float64"):
+        pytest.skip("there is no C++ compiler")
+    keys = jax.random.split(KEY, 4)
+    images = jax.random.normal(keys[0], (45, patches, dimension), dtype)
+    labels = jnp.sign(jax.random.normal(keys[1], (45,), dtype))
+    scores = net.attention_scores(jax.random.normal(keys[2], (patches, patches), dtype))
+    value = 0.5 * jax.random.normal(keys[3], (dimension,), dtype) / patches
+    given = (scores, value, jnp.asarray(1e-3, dtype), *net.in_blocks(images, labels, block))
+    wanted = jax.jit(partial(net.pulled_in_blocks, degree))(*given)
+    found = jax.jit(partial(net.pulled_by_kernel, degree))(*given)
+    for a, b in zip(found, wanted, strict=True):
+        close = 1e-13 if dtype == "float64" else 3e-6
+        assert a.dtype == b.dtype == dtype
+        np.testing.assert_allclose(a, b, rtol=0, atol=close * float(jnp.max(jnp.abs(b))))
+
+
+def test_the_gradient_is_the_same_without_a_compiler(monkeypatch):
+    _, images, weights = small_sample()
+    blocks = net.in_blocks(images.patches, images.labels, 10)
+    gradient = partial(net.risk_gradient, patches=blocks[0], labels=blocks[1], constants=CONSTANTS)
+    found = jax.jit(gradient)(weights)
+    monkeypatch.setattr(native, "loaded", lambda *_: False)
+    plain = jax.jit(lambda weights: gradient(weights))(weights)
+    same = jax.tree.map(lambda a, b: bool(jnp.allclose(a, b, rtol=1e-10, atol=1e-14)), found, plain)
     assert all(jax.tree.leaves(same))
 
 

@@ -332,7 +332,7 @@ def test_test_images_are_not_the_training_ones_but_have_their_law():
     trial = ImageDescent(data, samples=64, test_samples=20_000, precision="float64")
     drawn = trial.draw(KEY)
     world, unseen = drawn.world
-    seen = (jnp.moveaxis(drawn.data[0][0], 0, -1) @ world.feature)[:64]
+    seen = (jnp.moveaxis(drawn.data[0], 1, -1) @ world.feature).reshape(-1, 16)[:64]
     assert not jnp.any(jnp.all(jnp.abs(seen - unseen.coefficients[:64]) < 1e-6, axis=1))
     value = 0.1 * (world.feature + 0.8 * jax.random.normal(KEY, (4,)))
     weights = Weights(tied_logits(world.group_of, 2.0, 1.0, 0.0), value)

@@ -24,8 +24,9 @@ from lemmata.studies.spatial_structure.network import (
 from lemmata.studies.spatial_structure.network.variants import Encoded, encoded_output, self_attention_output
 from lemmata.trial import Key, Precision, Record, Tracks, fixed
 
-BLOCK = 64
-"""Samples that are read, projected and pulled back together; 64 images of 64 patches by 32 stay in the cache."""
+BLOCK = 16
+"""Samples that are read, projected and pulled back together; with the next block, 16 images of 64 patches by 32 stay in a
+core's cache."""
 
 
 class Unseen(NamedTuple):
