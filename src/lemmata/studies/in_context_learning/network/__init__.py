@@ -81,8 +81,8 @@ def _mixed(
     shown: Bool[Array, "prompts contexts"],
 ) -> Float[Array, "prompts dim"]:
     """h = sum_i p_i softmax_i(p_i . a) with a = `product`^T p_query. Tokens have no derivative; that in a is
-    `sum_i s_i (c . (p_i - h)) p_i`. The one in `product` is written out: automatic differentiation has it turned, which takes ten
-    times as long."""
+    `sum_i s_i (c . (p_i - h)) p_i`. The one in `product` is written out: automatic differentiation wants the former turned, which
+    is slow to make."""
     return _mixed_forward(product, query, tokens, shown)[0]
 
 
