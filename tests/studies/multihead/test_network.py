@@ -185,6 +185,25 @@ def test_loss_hessian_is_the_second_derivative(kind):
     np.testing.assert_allclose(joint[:size, :size], jax.jit(jax.hessian(loss))(flat), atol=1e-10)
 
 
+@pytest.mark.parametrize("kind", ["full", "pooling", "last"])
+def test_training_loss_is_the_mean_loss_with_its_gradient(kind):
+    """With as many tokens as the closed form is for, and with more."""
+    for tokens in (10, network.SHORT + 1):
+        keys = jax.random.split(jax.random.key(tokens), 4)
+        drawn = jax.random.normal(keys[0], (7, tokens, 4))
+        samples = Samples(drawn, jnp.sign(jax.random.normal(keys[1], (7,))), jnp.ones((7, tokens), bool))
+        net = Network(heads=5.0, start="signs", simulated=2, decoder=kind)
+        shape = (2, tokens, 4) if kind == "full" else (2, 4)
+        params = Heads(jax.random.normal(keys[2], shape), jax.random.normal(keys[3], (2, 4, 4)))
+        found, expected = (
+            jax.jit(jax.value_and_grad(loss, argnums=1), static_argnums=0)(
+                net, params, jnp.array([2.0, 3.0]), samples
+            )
+            for loss in (network.training_loss, network.mean_loss)
+        )
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13), found, expected)
+
+
 def test_log_loss_survives_where_the_loss_underflows():
     margin = jnp.array([1000.0, 900.0, 1000.0])
     np.testing.assert_allclose(log_mean_loss(margin), -900 - np.log(3), rtol=1e-12)

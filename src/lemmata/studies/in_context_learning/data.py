@@ -245,8 +245,12 @@ def prompt(
     dtype = jnp.result_type(float) if not isinstance(bound, Array) else bound.dtype
     u = jax.random.uniform(key, (5 * (room + 1),), dtype).reshape(5, room + 1)
     role_u, member_u, irrelevant_u, strength_u, sign_u = u
-    side_of = jnp.zeros(relevant, int).at[task[0]].set(1).at[task[1]].set(-1)
-    others = jnp.argsort(jnp.abs(side_of))
+
+    def side_of(patterns: Array) -> Array:
+        """+1 or -1 where the task decides, 0 elsewhere."""
+        plus, minus = (jnp.any(patterns[..., None] == one, axis=-1) for one in task)
+        return plus.astype(int) - minus
+
     own, opposite = task[side], task[1 - side]
     which = jnp.floor(member_u * members).astype(int)
     query = own[which[room]]
@@ -259,10 +263,10 @@ def prompt(
         rest = 2 if selection == "exact" and relevant > 2 * members else 1
         role = jnp.where(place < many, 0, jnp.where(place < 2 * many, 1, rest))
         same = jnp.full(room, query)
-    other = others[jnp.floor(member_u[:room] * max(relevant - 2 * members, 1)).astype(int)]
+    other = _others(side_of(jnp.arange(relevant)) == 0, member_u[:room], max(relevant - 2 * members, 1))
     pattern = jnp.where(role == 0, same, jnp.where(role == 1, opposite[which[:room]], other))
     coin = jnp.where(sign_u[:room] < 0.5, 1, -1)
-    given = side_of[pattern]
+    given = side_of(pattern)
     disturbing = jnp.floor(irrelevant_u * irrelevant).astype(int)
     strength = bound * (2 * strength_u - 1)
     return Prompt(
@@ -276,6 +280,15 @@ def prompt(
         strength[room],
         (1 - 2 * side).astype(dtype),
     )
+
+
+def _others(free: Bool[Array, " m1"], u: Float[Array, " n"], count: int) -> Int[Array, " n"]:
+    """For every `u` of [0, 1) one of the first `count` patterns, the free ones first. Places are counted and compared:
+    sorting takes longer."""
+    taken = ~free
+    place = jnp.where(free, jnp.cumsum(free), jnp.sum(free) + jnp.cumsum(taken)) - 1
+    found = jnp.floor(u * count).astype(int)[:, None] == place
+    return jnp.sum(jnp.where(found, jnp.arange(len(free)), 0), axis=1)
 
 
 def disturbed(prompt: Prompt, key: Key, dims: int) -> Prompt:

@@ -58,8 +58,7 @@ def values(
     query: Float[Array, "prompts dim"],
 ) -> Float[Array, "prompts features"]:
     """sum_i p_i attn_i, heads side by side: what `folded.hidden` is applied to."""
-    asked = jnp.einsum("bd,hde->hbe", query, folded.product)
-    seen = [_mixed(one, tokens, shown) for one in asked]
+    seen = [_mixed(part, query, tokens, shown) for part in folded.product]
     return seen[0] if len(seen) == 1 else jnp.concatenate(seen, axis=-1)
 
 
@@ -76,25 +75,30 @@ def outputs(
 
 @jax.custom_vjp
 def _mixed(
-    asked: Float[Array, "prompts dim"],
+    product: Float[Array, "dim dim"],
+    query: Float[Array, "prompts dim"],
     tokens: Float[Array, "prompts contexts dim"],
     shown: Bool[Array, "prompts contexts"],
 ) -> Float[Array, "prompts dim"]:
-    """sum_i p_i softmax_i(p_i . asked). Tokens have no derivative; that in `asked` is `sum_i s_i (c . (p_i - h)) p_i`."""
-    return _mixed_forward(asked, tokens, shown)[0]
+    """h = sum_i p_i softmax_i(p_i . a) with a = `product`^T p_query. Tokens have no derivative; that in a is
+    `sum_i s_i (c . (p_i - h)) p_i`. The one in `product` is written out: automatic differentiation wants the former turned, which
+    is slow to make."""
+    return _mixed_forward(product, query, tokens, shown)[0]
 
 
-def _mixed_forward(asked: Array, tokens: Array, shown: Array) -> tuple[Array, tuple[Array, Array, Array]]:
+def _mixed_forward(product: Array, query: Array, tokens: Array, shown: Array) -> tuple[Array, tuple]:
+    asked = query @ product
     logits = jnp.sum(asked[:, None] * tokens, axis=-1)
     share = jax.nn.softmax(jnp.where(shown, logits, -jnp.inf), axis=-1)
     mixed = jnp.sum(share[..., None] * tokens, axis=1)
-    return mixed, (share, mixed, tokens)
+    return mixed, (share, mixed, query, tokens)
 
 
-def _mixed_backward(saved: tuple[Array, Array, Array], cotangent: Array) -> tuple[Array, None, None]:
-    share, mixed, tokens = saved
+def _mixed_backward(saved: tuple, cotangent: Array) -> tuple[Array, None, None, None]:
+    share, mixed, query, tokens = saved
     along = jnp.sum(cotangent[:, None] * tokens, axis=-1) - jnp.sum(cotangent * mixed, axis=-1, keepdims=True)
-    return jnp.sum((share * along)[..., None] * tokens, axis=1), None, None
+    asked = jnp.sum((share * along)[..., None] * tokens, axis=1)
+    return query.T @ asked, None, None, None
 
 
 _mixed.defvjp(_mixed_forward, _mixed_backward)

@@ -7,6 +7,7 @@ Heads are held in groups of equal ones (`lemmata.reduce.heads`), so the number o
 form are in `derivatives`.
 """
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import equinox as eqx
@@ -104,10 +105,16 @@ def outputs(
     network: Network, params: Heads, members: Members, tokens: Float[Array, "sample token dim"]
 ) -> Float[Array, " sample"]:
     """The whole model, for every sample. Its derivative is that of one head of each group."""
+    return _summed(network, params, members, tokens, head_output)
+
+
+def _summed(
+    network: Network, params: Heads, members: Members, tokens: Array, output: Callable[..., Array]
+) -> Float[Array, " sample"]:
+    """`H^-c sum_h output(U_h, W_h, tokens)`; tokens are the middle dimension."""
 
     def one(head: Heads) -> Float[Array, " sample"]:
-        decoder = full_decoder(head.decoder, network.decoder, tokens.shape[1])
-        return head_output(decoder, head.attention, tokens)
+        return output(full_decoder(head.decoder, network.decoder, tokens.shape[1]), head.attention, tokens)
 
     return network.scale * grouped.total(jax.vmap(one)(params), members)
 
@@ -132,6 +139,58 @@ def log_mean_loss(margin: Float[Array, " sample"]) -> Float[Array, ""]:
 def linear_output(decoder: Tokens, tokens: Float[Array, "... token dim"]) -> Float[Array, "..."]:
     """The comparison model without attention, `<U, X>` (App. F)."""
     return jnp.einsum("td,...td->...", decoder, tokens)
+
+
+# Training --------------------------------------------------------------------------------------------------------------
+
+
+SHORT = 32
+"""Sums of more terms XLA makes in pieces, all terms of which it stores first: products of matrices are then faster."""
+
+
+def training_loss(network: Network, params: Heads, members: Members, samples: Samples) -> Float[Array, ""]:
+    """`mean_loss` for training: half the time with its gradient, and no second derivative.
+
+    Tokens are turned once, so that the sample is the last dimension of every array and the short sums over tokens and
+    coordinates add long rows.
+    """
+    if max(samples.tokens.shape[1:]) > SHORT:
+        return mean_loss(network, params, members, samples)
+    turned = jax.lax.optimization_barrier(samples.tokens.T)  # else every use of a token would turn it again
+    return jnp.mean(logistic_loss(samples.labels * _summed(network, params, members, turned, head_outputs)))
+
+
+@jax.custom_vjp
+def head_outputs(
+    decoder: Tokens, attention: Square, tokens: Float[Array, "dim token sample"]
+) -> Float[Array, " sample"]:
+    """`head_output` of samples that are the last dimension of the tokens. With `A = E / Z` the attention, `v = U X^T` and
+    `p_t = sum_s A_ts v_ts` the part of query `t` in the output, the gradient is `A X` in `U` and
+    `sum_t x_t sum_s A_ts (v_ts - p_t) x_s` in `W` (Lemma 1/4); tokens have none."""
+    return _heads_forward(decoder, attention, tokens)[0]
+
+
+def _heads_forward(decoder: Array, attention: Array, tokens: Array) -> tuple[Array, tuple[Array, ...]]:
+    asked = jnp.sum(attention[:, :, None, None] * tokens[:, None], axis=0)
+    scores = jnp.sum(asked[:, :, None] * tokens[:, None], axis=0)  # (query, token, sample)
+    raw = jnp.exp(scores - jnp.max(scores, axis=1, keepdims=True))
+    whole = jnp.sum(raw, axis=1)
+    mixed = jnp.sum(raw[:, None] * tokens, axis=2)  # Z A X: (query, dim, sample)
+    parts = jnp.sum(decoder[:, :, None] * mixed, axis=1) / whole
+    return jnp.sum(parts, axis=0), (decoder, tokens, raw, whole, mixed, parts)
+
+
+def _heads_backward(saved: tuple[Array, ...], cotangent: Array) -> tuple[Array, Array, None]:
+    decoder, tokens, raw, whole, mixed, parts = saved
+    weight = (cotangent / whole)[:, None]
+    values = jnp.sum(decoder.T[:, :, None, None] * tokens[:, None], axis=0)
+    back = weight * jnp.sum((raw * (values - parts[:, None]))[:, None] * tokens, axis=2)
+    each = jnp.sum(tokens[:, None] * back.swapaxes(0, 1), axis=2)  # (dim, dim, sample)
+    # the last sum is a product, as XLA would make one slow sum of two
+    return jnp.sum(weight * mixed, axis=-1), each @ jnp.ones_like(cotangent), None
+
+
+head_outputs.defvjp(_heads_forward, _heads_backward)
 
 
 # Starts ----------------------------------------------------------------------------------------------------------------

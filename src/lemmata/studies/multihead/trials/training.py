@@ -32,7 +32,7 @@ class HeadLearner(Learner):
     network: eqx.AbstractVar[Network]
 
     def objective(self, params: PyTree, batch: PyTree, world: PyTree, key: Key) -> Float[Array, ""]:
-        return nets.mean_loss(self.network, params, world.members, batch)
+        return nets.training_loss(self.network, params, world.members, batch)
 
     def rates(self, params: PyTree) -> Heads:
         return Heads(1.0, self.descent.attention_rate)  # pyright: ignore[reportArgumentType]
