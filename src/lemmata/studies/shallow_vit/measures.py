@@ -302,10 +302,12 @@ def relative_loss(results: xr.Dataset, arm: str) -> Estimate:
 def relative_loss_patterns(results: xr.Dataset) -> Estimate:
     """The largest ratio over numbers of patterns and both arms."""
 
+    def ratio(values: xr.DataArray) -> float:
+        own, random = values.mean([dim for dim in values.dims if dim != "of"]).values
+        return float(own / max(random, 1e-12))
+
     def loss_ratio(arm: xr.DataArray, level: float = 0.95) -> Estimate:
-        return bootstrap(
-            lambda v: float(v.isel(of=0).mean() / max(float(v.isel(of=1).mean()), 1e-12)), arm, level
-        )
+        return bootstrap(ratio, arm, level)
 
     loss = results["test_loss"].isel(removed=-1)
     pairs = [
