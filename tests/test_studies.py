@@ -134,7 +134,9 @@ def test_a_figure_runs_draws_and_judges_at_smoke_scale(study, id, tmp_path, caps
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
 def test_one_figure_of_a_study_runs_draws_and_judges_at_smoke_scale(study, tmp_path, capsys):
-    test_a_figure_runs_draws_and_judges_at_smoke_scale(study, next(iter(study.figures)), tmp_path, capsys)
+    programs = {id: len(buckets(study.figure(id).sweep("smoke").cells)) for id in study.figures}
+    first = min(programs, key=programs.__getitem__)  # of those with the fewest, each of which is compiled
+    test_a_figure_runs_draws_and_judges_at_smoke_scale(study, first, tmp_path, capsys)
 
 
 def _stored(folder) -> xr.Dataset:

@@ -20,13 +20,17 @@ from lemmata.bench.patterns import (
 
 KEY = jax.random.key(0)
 
+orthonormal = jax.jit(orthonormal, static_argnums=(1, 2, 3))
+pattern_sets = jax.jit(pattern_sets, static_argnums=(1, 2, 3), static_argnames=("members", "spread"))
+noise = jax.jit(noise, static_argnums=0)
+
 
 def normals(rows=4000, dim=10):
     return jax.random.normal(KEY, (rows, dim), jnp.float64)
 
 
 def test_patterns_are_orthonormal_rows():
-    rows = orthonormal(KEY, 5, 10, jnp.float64)
+    rows = np.asarray(orthonormal(KEY, 5, 10, jnp.float64))
     np.testing.assert_allclose(rows @ rows.T, np.eye(5), atol=1e-12)
 
 
@@ -46,9 +50,10 @@ def test_a_set_of_one_is_an_orthonormal_pattern():
 
 def test_noise_outside_the_patterns_touches_none_of_them():
     base = orthonormal(KEY, 4, 10, jnp.float64)
-    left = outside(normals(50), base)
-    np.testing.assert_allclose(left @ base.T, 0, atol=1e-12)
-    np.testing.assert_allclose(outside(left, base), left, atol=1e-12)
+    away = jax.jit(outside)
+    left = away(normals(50), base)
+    np.testing.assert_allclose(np.asarray(left) @ np.asarray(base).T, 0, atol=1e-12)
+    np.testing.assert_allclose(away(left, base), left, atol=1e-12)
 
 
 @pytest.mark.parametrize("law", ["truncated_gaussian", "uniform_ball", "sphere"])
@@ -102,6 +107,6 @@ def test_first_samples_do_not_depend_on_how_many_are_drawn():
 
 def test_separation_finds_the_worst_pairs_and_skips_empty_tokens():
     tokens = jnp.asarray([[1.0, 0.0], [0.9, 0.1], [0.2, 1.0], [5.0, 5.0]])
-    found = separation(tokens, jnp.asarray([0, 0, 1, -1]), jnp.asarray([True, True, True, False]))
+    found = jax.jit(separation)(tokens, jnp.asarray([0, 0, 1, -1]), jnp.asarray([True, True, True, False]))
     assert float(found.cross_inner_max) == pytest.approx(0.28)
     assert float(found.same_inner_min) == pytest.approx(0.82)

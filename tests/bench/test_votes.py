@@ -1,5 +1,7 @@
 """The layer of attention and votes: its output by hand, its one-pass derivatives against automatic ones."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +12,7 @@ from lemmata.bench.votes import Weights, attended, attention, batch_slope, featu
 DIM, NEURONS, ROWS, TOKENS = 5, 11, 3, 4
 
 
+@partial(jax.jit, static_argnums=(0, 1, 2), static_argnames="dtype")
 def made(heads=1, value=5, dtype=jnp.float64):
     keys = iter(jax.random.split(jax.random.key(0), 9))
 
@@ -49,8 +52,8 @@ CASES = [(1, False), (3, False), (1, True)]
 def test_votes_are_those_of_the_separate_weights_with_every_bias(heads, skip, shape):
     weights, askers, tokens, vote, bias = made(heads)
     bias = {"number": 0.0, "row": bias[0, 0], "map": bias[0], "heads": bias}[shape]
-    want = by_hand(weights, askers, tokens, vote, bias, skip)
-    np.testing.assert_allclose(voted(weights, askers, tokens, vote, bias, skip), want, rtol=1e-10)
+    got, want = jax.jit(lambda w: [f(w, askers, tokens, vote, bias, skip) for f in (voted, by_hand)])(weights)
+    np.testing.assert_allclose(got, want, rtol=1e-10)
 
 
 @pytest.mark.parametrize(("heads", "skip"), CASES)
@@ -61,7 +64,7 @@ def test_one_pass_derivatives_are_the_automatic_ones(heads, skip):
         def whole(weights, bias, askers, tokens):
             return jnp.sum(jnp.sin(output(weights, askers, tokens, vote, bias, skip)))
 
-        return jax.grad(whole, (0, 1, 2, 3))(weights, bias, askers, tokens)
+        return jax.jit(jax.grad(whole, (0, 1, 2, 3)))(weights, bias, askers, tokens)
 
     got, want = slope(voted), slope(by_hand)
     assert len(jax.tree.leaves(got)) == 7
@@ -71,40 +74,39 @@ def test_one_pass_derivatives_are_the_automatic_ones(heads, skip):
 
 def test_a_common_bias_changes_nothing_and_its_slope_sums_to_zero():
     weights, askers, tokens, vote, bias = made()
-    one, other = (voted(weights, askers, tokens, vote, b) for b in (bias, bias + 2.5))
+    run = jax.jit(lambda b: voted(weights, askers, tokens, vote, b))
+    one, other = run(bias), run(bias + 2.5)
     np.testing.assert_allclose(one, other, rtol=1e-10)
-    slope = jax.grad(lambda b: jnp.sum(voted(weights, askers, tokens, vote, b)))(bias)
-    np.testing.assert_allclose(jnp.sum(slope, axis=-1), 0, atol=1e-12)
-    assert float(jnp.max(jnp.abs(slope))) > 1e-3
+    slope = np.asarray(jax.jit(jax.grad(lambda b: jnp.sum(run(b))))(bias))
+    np.testing.assert_allclose(slope.sum(-1), 0, atol=1e-12)
+    assert np.abs(slope).max() > 1e-3
 
 
 def test_tokens_with_minus_infinite_bias_are_left_out():
     weights, askers, tokens, vote, _ = made()
-    gone = jnp.asarray([0.0, -jnp.inf, 0.0, 0.0])
-    left = tokens[jnp.asarray([0, 2, 3])]
-    folded = fold(weights)
-    np.testing.assert_allclose(
-        features(folded, askers, tokens, gone), features(folded, askers, left), rtol=1e-12
-    )
-    slope = jax.grad(lambda w: jnp.sum(voted(w, askers, tokens, vote, gone)))(weights)
-    assert all(bool(jnp.all(jnp.isfinite(part))) for part in slope)
-    np.testing.assert_allclose(jnp.sum(attention(folded, askers, tokens, gone), axis=-1), 1)
+    gone = jnp.asarray([0.0, -np.inf, 0.0, 0.0])
+    left = np.asarray(tokens)[[0, 2, 3]]
+    seen = jax.jit(lambda *given: features(fold(weights), askers, *given))
+    np.testing.assert_allclose(seen(tokens, gone), seen(left), rtol=1e-12)
+    slope = jax.jit(jax.grad(lambda w: jnp.sum(voted(w, askers, tokens, vote, gone))))(weights)
+    assert all(np.isfinite(part).all() for part in slope)
+    paid = jax.jit(lambda w: attention(fold(w), askers, tokens, gone))(weights)
+    np.testing.assert_allclose(np.sum(paid, axis=-1), 1)
 
 
 def test_wide_features_give_the_same_vote_as_narrow_ones():
     """The written-out sum and the product are two ways to the same number (the switch is at 16 features)."""
     for width in (16, 17):
-        parts = [
-            jax.random.normal(jax.random.key(k), s) for k, s in enumerate([(6, width), (width, 9), (6, 9)])
-        ]
-        want = jnp.sum(parts[2] * jax.nn.relu(parts[0] @ parts[1]), -1)
-        np.testing.assert_allclose(perceptron(*parts), want, rtol=1e-10)
+        rng = np.random.default_rng(0)
+        parts = [rng.normal(size=shape) for shape in ((6, width), (width, 9), (6, 9))]
+        want = np.sum(parts[2] * np.maximum(parts[0] @ parts[1], 0), -1)
+        np.testing.assert_allclose(jax.jit(perceptron)(*parts), want, rtol=1e-10)
 
 
 def test_single_precision_stays_single():
     weights, askers, tokens, vote, _ = made(dtype=jnp.float32)
-    assert voted(weights, askers, tokens, vote, 0.0).dtype == jnp.float32
-    assert attended(jnp.zeros((2, 4), jnp.float32), tokens).dtype == jnp.float32
+    assert jax.jit(lambda w: voted(w, askers, tokens, vote, 0.0))(weights).dtype == jnp.float32
+    assert jax.jit(attended)(np.zeros((2, 4), np.float32), tokens).dtype == jnp.float32
 
 
 def test_slope_of_a_batch_is_the_mean_of_the_slopes():
@@ -121,8 +123,8 @@ def test_slope_of_a_batch_is_the_mean_of_the_slopes():
 
         return jnp.mean(jax.vmap(one)(batch["asker"], batch["sign"]))
 
-    value, slope = batch_slope(fold, loss, weights, batch)
-    want, right = jax.value_and_grad(whole)(weights)
+    value, slope = jax.jit(lambda w: batch_slope(fold, loss, w, batch))(weights)
+    want, right = jax.jit(jax.value_and_grad(whole))(weights)
     np.testing.assert_allclose(value, want, rtol=1e-10)
     for one, other in zip(slope, right, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-12)

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.special import expit, softmax
 
 from lemmata.descent import Descent
 from lemmata.errors import BadInput
@@ -83,17 +84,22 @@ def test_a_basis_of_the_rows_changes_nothing():
 
 def test_gather_and_scatter_are_transposes():
     data = Data(samples=4, tokens=3, dim=10, balanced_labels=False)
-    rows, labels = draw(data, jax.random.key(3), 4, "float64")
-    tokens = jax.random.normal(jax.random.key(4), (4, 3, 10))
-    assert jnp.vdot(gather(rows, labels), tokens) == pytest.approx(
-        float(jnp.vdot(rows, scatter(tokens, labels)))
-    )
-    np.testing.assert_array_equal(gather(rows, labels), rows[feature_index(labels, 3)])
+    tokens = np.random.default_rng(4).normal(size=(4, 3, 10))
+
+    @jax.jit
+    def both(key):
+        rows, labels = draw(data, key, 4, "float64")
+        index = feature_index(labels, 3)
+        return rows, gather(rows, labels), scatter(jnp.asarray(tokens), labels), index
+
+    rows, gathered, scattered, index = map(np.asarray, both(jax.random.key(3)))
+    assert np.vdot(gathered, tokens) == pytest.approx(np.vdot(rows, scattered))
+    np.testing.assert_array_equal(gathered, rows[index])
 
 
 def test_a_larger_training_set_begins_with_the_smaller_one():
     data = Data(samples=4, tokens=3, dim=10)
-    few, many = (draw(data, jax.random.key(0), n, "float64").rows for n in (4, 9))
+    few, many = jax.jit(lambda key: [draw(data, key, n, "float64").rows for n in (4, 9)])(jax.random.key(0))
     np.testing.assert_array_equal(few, many[: few.shape[0]])
 
 
@@ -106,42 +112,49 @@ def test_orthogonal_noise_is_orthogonal_to_the_signals():
 def test_gradients_are_those_of_lemma_b1():
     """(1/NM) sum_n y l' sum_i x_i (V^T J_i) X W_K and its companions, against automatic differentiation."""
     t = trial(4, False, simulator="direct")
-    drawn = draw_explicit(t.data, t.network, 3, jax.random.key(5), "float64")
-    tokens, labels, w = gather(*drawn.train), drawn.train.labels, drawn.weights
 
-    def loss(query, key, value):
-        return jnp.mean(
-            jax.nn.softplus(-labels * output(*look(w._replace(query=query, key=key, value=value), tokens)))
+    @jax.jit
+    def both(key):
+        drawn = draw_explicit(t.data, t.network, 3, key, "float64")
+        tokens, labels, w = gather(*drawn.train), drawn.train.labels, drawn.weights
+
+        def loss(query, key, value):
+            changed = w._replace(query=query, key=key, value=value)
+            return jnp.mean(jax.nn.softplus(-labels * output(*look(changed, tokens))))
+
+        push = drive(Rows.begin(explicit_instance(drawn)).view(), labels)
+        by_hand = (
+            -jnp.einsum("nid,nij,nje,eh->dh", tokens, push.centred, tokens, w.key),
+            -jnp.einsum("njd,nij,nie,eh->dh", tokens, push.centred, tokens, w.query),
+            -jnp.einsum("njd,nj,v->dv", tokens, push.attended, w.readout),
         )
+        return by_hand, jax.grad(loss, (0, 1, 2))(w.query, w.key, w.value)
 
-    by_autodiff = jax.jit(jax.grad(loss, (0, 1, 2)))(w.query, w.key, w.value)
-    push = drive(Rows.begin(explicit_instance(drawn)).view(), labels)
-    by_hand = (
-        -jnp.einsum("nid,nij,nje,eh->dh", tokens, push.centred, tokens, w.key),
-        -jnp.einsum("njd,nij,nie,eh->dh", tokens, push.centred, tokens, w.query),
-        -jnp.einsum("njd,nj,v->dv", tokens, push.attended, w.readout),
-    )
-    for hand, auto in zip(by_hand, by_autodiff, strict=True):
+    for hand, auto in zip(*both(jax.random.key(5)), strict=True):
         np.testing.assert_allclose(hand, auto, rtol=1e-10, atol=1e-14)
+
+
+@jax.jit
+def at_the_start(given, key):
+    """An instance, what its rows see, alpha and beta of the first step, the outputs."""
+    start = explicit_instance(draw_explicit(given.data, given.network, 3, key, "float64"))
+    view = Rows.begin(start).view()
+    alpha, beta, _ = coefficients(start, jnp.asarray(0.1), drive(view, start.labels))
+    return start, view, alpha, beta, output(view.logits, view.values)
 
 
 def test_printed_coefficients_are_entries_of_alpha_and_beta():
     """Eqs 181, 182, 185, 190 and the lost beta_++ = alpha_++, entry by entry on a small instance."""
-    t = trial(5)
-    start = explicit_instance(draw_explicit(t.data, t.network, 3, jax.random.key(1), "float64"))
-    view = Rows.begin(start).view()
-    push = drive(view, start.labels)
-    alpha, beta, _ = coefficients(start, jnp.asarray(0.1), push)
-    slope = np.asarray(jax.nn.sigmoid(-start.labels * output(view.logits, view.values)))
-    phi, values = np.asarray(jax.nn.softmax(view.logits, axis=-1)), np.asarray(view.values)
+    start, view, alpha, beta, out = jax.tree.map(np.asarray, at_the_start(trial(5), jax.random.key(1)))
+    slope, values, gram = expit(-start.labels * out), view.values, start.gram
+    phi = softmax(view.logits, axis=-1)
     centred = phi * (values[:, None, :] - np.einsum("nij,nj->ni", phi, values)[:, :, None])
-    alpha, beta, gram = np.asarray(alpha), np.asarray(beta), np.asarray(start.gram)
     n, m, mu2 = 5, 3, 6.0**2
     plus = np.nonzero(start.labels > 0)[0]
     front = 0.1 / (n * m)
     assert alpha[0, 0] == pytest.approx(float(front * mu2 * sum(slope[i] * centred[i, 0, 0] for i in plus)))
     assert beta[0, 0] == pytest.approx(float(alpha[0, 0]))
-    row = np.asarray(feature_index(start.labels, m))
+    row = np.asarray(feature_index(jnp.asarray(start.labels), m))
     for i in plus:
         assert alpha[0, row[i, 1]] == pytest.approx(float(front * mu2 * slope[i] * centred[i, 0, 1]))
         assert beta[0, row[i, 1]] == pytest.approx(float(front * mu2 * slope[i] * centred[i, 1, 0]))
@@ -154,9 +167,7 @@ def test_printed_coefficients_are_entries_of_alpha_and_beta():
 
 def test_rows_of_alpha_sum_to_zero():
     """F.12: the rows of the softmax Jacobian do, so those of alpha do."""
-    t = trial(5, False)
-    start = explicit_instance(draw_explicit(t.data, t.network, 3, jax.random.key(2), "float64"))
-    alpha, beta, _ = coefficients(start, jnp.asarray(0.1), drive(Rows.begin(start).view(), start.labels))
+    _, _, alpha, beta, _ = at_the_start(trial(5, False), jax.random.key(2))
     assert np.abs(np.asarray(alpha).sum(1)).max() < 1e-14 * np.abs(alpha).max() * 100
     assert np.abs(np.asarray(beta).sum(1)).max() > 1e-6 * np.abs(beta).max()
 
@@ -196,10 +207,15 @@ def test_wishart_start_has_the_law_of_the_explicit_start():
 
     keys = jax.random.split(jax.random.key(0), draws)
     args = (t.data, t.network, 4)
-    explicit = jax.lax.map(lambda k: summary(explicit_instance(draw_explicit(*args, k, "float64"))), keys)
-    in_law = jax.lax.map(lambda k: summary(wishart_instance(*args, k, "float64")), keys)
-    gap = np.asarray(explicit.mean(0) - in_law.mean(0))
-    error = np.sqrt(np.asarray(explicit.var(0) + in_law.var(0)) / draws)
+    explicit, in_law = (
+        np.asarray(jax.lax.map(lambda k, one=one: summary(one(k)), keys))
+        for one in (
+            lambda k: explicit_instance(draw_explicit(*args, k, "float64")),
+            lambda k: wishart_instance(*args, k, "float64"),
+        )
+    )
+    gap = explicit.mean(0) - in_law.mean(0)
+    error = np.sqrt((explicit.var(0) + in_law.var(0)) / draws)
     assert np.abs(gap / error).max() < 5
 
 
@@ -247,7 +263,7 @@ def test_ones_own_data_and_weights_come_in_by_the_door():
     """Weights of one's own: doubled read-outs quadruple the speed of the values. Data of one's own: labels turned round."""
     base = trial(*SHARED)
     key = jax.random.key(3)
-    drawn = draw_explicit(base.data, base.network, base.test_points, key, "float64")
+    drawn = jax.jit(lambda key: draw_explicit(base.data, base.network, base.test_points, key, "float64"))(key)
     same = train(base, key=key, data=drawn.train, weights=drawn.weights)
     assert same["test_loss"] == train(base, key=key)["test_loss"]
     louder = drawn.weights._replace(readout=2 * drawn.weights.readout)
@@ -261,7 +277,7 @@ def test_ones_own_data_and_weights_come_in_by_the_door():
 def test_divisors_divide_the_initial_weights_and_the_read_out_apart():
     """Uniform laws in (-b, b) with b = 1/sqrt(fan in) over the divisor; the largest of many draws comes within 1 % of b."""
     network = Network(key_dim=40, value_dim=60, init_divisor=4.0, readout_divisor=2.0)
-    weights = draw_weights(network, jax.random.key(0), 100, "float64")
+    weights = jax.jit(lambda key: draw_weights(network, key, 100, "float64"))(jax.random.key(0))
     for matrix in weights[:3]:
         assert np.abs(matrix).max() == pytest.approx(0.1 / 4, rel=0.01)
     assert np.abs(weights.readout).max() == pytest.approx(60**-0.5 / 2, rel=0.1)
@@ -326,6 +342,7 @@ def test_gram_identities_hold_after_many_steps():
     for _ in range(30):
         rows, grams = step(rows, grams)
     p = start.gram.shape[0]
+    rows, grams = jax.tree.map(np.asarray, (rows, grams))
     np.testing.assert_allclose(grams.qq[:p], rows.query @ rows.query.T, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(grams.kk[:p], rows.key @ rows.key.T, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(grams.kq[:p], grams.qk[:p].T, rtol=1e-9, atol=1e-12)

@@ -169,10 +169,16 @@ def test_data_and_initial_rows_are_as_lemmas_c2_c3_c4_say():
 def coefficients_at(control: float):
     """alpha and beta at the end of the run, per unit step size."""
     s, start, rows, _ = run(control)
-    push = drive(rows.view(), start.labels)
-    alpha, beta, _ = coefficients(start, jnp.asarray(1.0), push)
+    view, alpha, beta = seen_from(start, rows)
     p = start.gram.shape[0]
-    return at_unit_rate(s), start, rows.view(), np.asarray(alpha[:p]), np.asarray(beta[:p])
+    return at_unit_rate(s), start, view, np.asarray(alpha)[:p], np.asarray(beta)[:p]
+
+
+@jax.jit
+def seen_from(start, rows):
+    view = rows.view()
+    alpha, beta, _ = coefficients(start, jnp.asarray(1.0), drive(view, start.labels))
+    return view, alpha, beta
 
 
 def test_sign_patterns_of_both_regimes():

@@ -16,30 +16,39 @@ from lemmata.studies.chain_of_thought.data import Chains
 DATA = Chains(dim=12, patterns=6, steps=3, examples=7)
 
 
+slope = jax.jit(network.slope)
+
+
 @pytest.fixture(scope="module")
 def drawn():
-    with double():
+    @jax.jit
+    def draw():
         frame = orthonormal(jax.random.key(0), 12, 12, jnp.float64)
         w = 0.3 * jax.random.normal(jax.random.key(1), (24, 24))
         prompts = DATA.draw(jax.random.key(2), 5)
         tokens = jax.vmap(lambda p: network.tokens_of(p, frame[:6], frame[6:9]))(prompts)
-    return frame, w, prompts, tokens
+        return frame, w, prompts, tokens
+
+    with double():
+        return draw()
 
 
+@jax.jit
 def table_of(w, frame):
     return network.table_of(network.in_frame(w, frame), 6, 3)
 
 
 def test_the_table_gives_the_loss_of_the_weights(drawn):
     frame, w, prompts, tokens = drawn
-    direct = jax.vmap(lambda t: network.direct_loss(w, t))(tokens)
-    found = jax.vmap(lambda p: network.loss(table_of(w, frame), p))(prompts)
+    direct = jax.jit(jax.vmap(lambda t: network.direct_loss(w, t)))(tokens)
+    found = jax.jit(jax.vmap(lambda p: network.loss(table_of(w, frame), p)))(prompts)
     np.testing.assert_allclose(found, direct, rtol=1e-13)
 
 
 def test_the_gradient_by_hand_is_that_of_automatic_differentiation(drawn):
     frame, w, prompts, tokens = drawn
-    loss, by_hand = network.slope(table_of(w, frame), prompts)
+    table = table_of(w, frame)
+    loss, by_hand = slope(table, prompts)
 
     def mean(table):
         return jnp.mean(jax.vmap(lambda p: network.loss(table, p))(prompts))
@@ -47,26 +56,33 @@ def test_the_gradient_by_hand_is_that_of_automatic_differentiation(drawn):
     def direct(weights):
         return jnp.mean(jax.vmap(lambda t: network.direct_loss(weights, t))(tokens))
 
-    np.testing.assert_allclose(loss, mean(table_of(w, frame)), rtol=1e-13)
-    np.testing.assert_allclose(by_hand, jax.grad(mean)(table_of(w, frame)), atol=1e-14)
-    np.testing.assert_allclose(by_hand, table_of(jax.grad(direct)(w), frame), atol=1e-14)
+    value, automatic = jax.jit(jax.value_and_grad(mean))(table)
+    np.testing.assert_allclose(loss, value, rtol=1e-13)
+    np.testing.assert_allclose(by_hand, automatic, atol=1e-14)
+    np.testing.assert_allclose(by_hand, table_of(jax.jit(jax.grad(direct))(w), frame), atol=1e-14)
 
 
 def test_the_sums_over_patterns_and_steps_are_conserved(drawn):
     """sum_j (mu_j; 0)^T W, sum_j (0; mu_j)^T W and sum_k c_k^T W do not move."""
     frame, w, prompts, _ = drawn
-    moved = network.slope(table_of(w, frame), prompts)[1]
+    moved = np.asarray(slope(table_of(w, frame), prompts)[1])
     for rows in (slice(0, 6), slice(6, 12), slice(12, 15)):
         np.testing.assert_allclose(moved[rows].sum(0), 0, atol=1e-14)
 
 
 def test_a_table_put_back_into_the_weights_is_found_there(drawn):
     frame, w, _, _ = drawn
-    wide = network.in_frame(w, frame)
-    table = jax.random.normal(jax.random.key(5), (15, 9))
-    changed = network.with_table(wide, table)
-    np.testing.assert_array_equal(network.table_of(changed, 6, 3), table)
-    np.testing.assert_array_equal(changed[:, 9:], wide[:, 9:])
+    table = np.random.default_rng(5).normal(size=(15, 9))
+
+    @jax.jit
+    def put_back(w):
+        wide = network.in_frame(w, frame)
+        changed = network.with_table(wide, jnp.asarray(table))
+        return wide[:, 9:], changed[:, 9:], network.table_of(changed, 6, 3)
+
+    before, after, found = put_back(w)
+    np.testing.assert_array_equal(found, table)
+    np.testing.assert_array_equal(after, before)
 
 
 def test_products_of_tokens_count_what_they_share(drawn):
@@ -88,12 +104,12 @@ def test_classes_of_entries_follow_the_mean_over_all_tasks():
     classes = network.Classes(
         *(jnp.asarray(rng.normal(size=s)) for s in ((2,), (2,), (2,), (2,), (2,), (2, 2)))
     )
-    table = network.expand(classes, 4)
-    expected = data.expected()
-    _, slope = network.slope(table, expected)
+    table = jax.jit(network.expand, static_argnums=1)(classes, 4)
+    expected = jax.tree.map(np.asarray, data.expected())
+    _, single = slope(table, expected)
 
     def renamed(order):
-        names = jnp.asarray(order)
+        names = np.asarray(order)
         return expected._replace(
             top=names[expected.top],
             bottom=names[expected.bottom],
@@ -101,10 +117,10 @@ def test_classes_of_entries_follow_the_mean_over_all_tasks():
             label=names[expected.label],
         )
 
-    slopes = [network.slope(table, renamed(order))[1] for order in permutations(range(4))]
-    mean = sum(slopes) / len(slopes)
-    np.testing.assert_allclose(mean, network.expand(network.averaged(slope), 4), atol=1e-14)
-    np.testing.assert_allclose(network.expand(network.averaged(mean), 4), mean, atol=1e-14)
+    mean = np.mean([slope(table, renamed(order))[1] for order in permutations(range(4))], axis=0)
+    in_classes = jax.jit(lambda table: network.expand(network.averaged(table), 4))
+    np.testing.assert_allclose(mean, in_classes(single), atol=1e-14)
+    np.testing.assert_allclose(in_classes(jnp.asarray(mean)), mean, atol=1e-14)
 
 
 def test_expected_counts_are_the_mean_of_drawn_prompts():

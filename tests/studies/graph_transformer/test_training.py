@@ -33,11 +33,10 @@ def batch(seed=0, size=5, slots=7, dim=6, buckets=4, neurons=12):
         rng.normal(size=(dim, dim)), rng.normal(size=(dim, dim)), rng.normal(size=(dim, dim)),
         rng.normal(size=(dim, neurons)), rng.normal(size=buckets),
     )  # fmt: skip
-    seen = Seen(
-        jnp.asarray(rng.normal(size=(size, slots, dim))),
-        jnp.asarray(rng.integers(0, buckets, (size, slots))),
-        jnp.asarray(rng.integers(0, 3, (size, slots)).astype(float)).at[:, 0].set(1.0),
-    )
+    tokens, near = rng.normal(size=(size, slots, dim)), rng.integers(0, buckets, (size, slots))
+    many = rng.integers(0, 3, (size, slots)).astype(float)
+    many[:, 0] = 1.0
+    seen = Seen(*map(jnp.asarray, (tokens, near, many)))
     signs = jnp.asarray(rng.choice([-0.3, 0.3], neurons))
     return (
         jax.tree.map(jnp.asarray, weights),
@@ -56,45 +55,48 @@ def test_the_gradient_by_hand_is_that_of_automatic_differentiation(margin):
         def loss(one):
             return jnp.mean(hinge(outputs(one, signs, asking, seen), label, margin))
 
-        value, gradient = jax.value_and_grad(loss)(weights)
-        mine, by_hand = slope(weights, signs, asking, seen, label, margin)
+        value, gradient = jax.jit(jax.value_and_grad(loss))(weights)
+        mine, by_hand = jax.jit(lambda one: slope(one, signs, asking, seen, label, margin))(weights)
         assert float(mine) == pytest.approx(float(value), abs=1e-12)
         for ours, theirs in zip(by_hand, gradient, strict=True):
             np.testing.assert_allclose(ours, theirs, atol=1e-12)
-        assert float(jnp.abs(by_hand.query).max()) > 1e-3
+        assert np.abs(by_hand.query).max() > 1e-3
 
 
 def test_attention_sums_to_one_and_a_constant_in_b_changes_nothing():
     with double():
         weights, _, asking, seen, _ = batch()
-        alpha = attention(weights, asking, seen)
-        np.testing.assert_allclose(jnp.sum(alpha, axis=1), 1.0)
-        np.testing.assert_array_equal(alpha[seen.many == 0], 0.0)
-        np.testing.assert_allclose(
-            attention(weights._replace(bias=weights.bias + 3), asking, seen), alpha, atol=1e-12
-        )
+        paid = jax.jit(attention)
+        alpha = np.asarray(paid(weights, asking, seen))
+        np.testing.assert_allclose(alpha.sum(1), 1.0)
+        np.testing.assert_array_equal(alpha[np.asarray(seen.many) == 0], 0.0)
+        higher = weights._replace(bias=weights.bias + 3)
+        np.testing.assert_allclose(paid(higher, asking, seen), alpha, atol=1e-12)
 
 
 def test_a_token_that_is_there_twice_counts_twice():
     with double():
         weights, signs, asking, seen, _ = batch(size=2, slots=3)
-        doubled = Seen(*(jnp.concatenate([part, part[:, :1]], axis=1) for part in seen))
-        twice = seen._replace(many=seen.many.at[:, 0].multiply(2))
+        doubled = Seen(
+            *(jnp.asarray(np.concatenate([part, part[:, :1]], axis=1)) for part in map(np.asarray, seen))
+        )
+        twice = seen._replace(many=jnp.asarray(np.asarray(seen.many) * [2, 1, 1]))
+        found = jax.jit(outputs)
         np.testing.assert_allclose(
-            outputs(weights, signs, asking, doubled), outputs(weights, signs, asking, twice)
+            found(weights, signs, asking, doubled), found(weights, signs, asking, twice)
         )
 
 
 def test_initial_images_have_the_errors_asked_for():
     with double():
-        base = jnp.eye(6)[:4]
-        weights, signs = Network(neurons=8, width=6, queries="distinct").draw(
-            jax.random.key(0), base, 5, 0.01
-        )
+        base = np.eye(6)[:4]
+        network = Network(neurons=8, width=6, queries="distinct")
+        drawn = jax.jit(lambda key: network.draw(key, jnp.asarray(base), 5, 0.01))(jax.random.key(0))
+        weights, signs = jax.tree.map(np.asarray, drawn)
         key, query = weights.key @ base.T, weights.query @ base.T
-        np.testing.assert_allclose(jnp.linalg.norm(key - jnp.eye(6)[:, :4], axis=0), 0.2, rtol=1e-6)
-        np.testing.assert_allclose(jnp.linalg.norm(query[:, :2] - jnp.eye(6)[:, :2], axis=0), 0.2, rtol=1e-6)
-        assert float(jnp.linalg.norm(query[:, 2:] - key[:, 2:], axis=0).min()) > 0.45
+        np.testing.assert_allclose(np.linalg.norm(key - np.eye(6)[:, :4], axis=0), 0.2, rtol=1e-6)
+        np.testing.assert_allclose(np.linalg.norm(query[:, :2] - np.eye(6)[:, :2], axis=0), 0.2, rtol=1e-6)
+        assert np.linalg.norm(query[:, 2:] - key[:, 2:], axis=0).min() > 0.45
         assert sorted({round(float(s) ** 2, 9) for s in signs}) == [0.125]
 
 
@@ -129,7 +131,8 @@ def test_what_is_frozen_stays(little):
 
 
 def test_a_shuffle_is_fair_and_leaves_the_rest_behind():
-    orders = np.asarray(jax.vmap(lambda key: shuffled(key, 10, 4))(jax.random.split(jax.random.key(0), 2000)))
+    many = jax.jit(jax.vmap(lambda key: shuffled(key, 10, 4)))
+    orders = np.asarray(many(jax.random.split(jax.random.key(0), 2000)))
     assert (np.sort(orders[:, :4], axis=1) == np.arange(4)).all()
     assert (orders[:, 4:] == np.arange(4, 10)).all()
     share = np.stack([(orders[:, :4] == k).mean(0) for k in range(4)])
@@ -141,11 +144,11 @@ def test_batches_hold_labelled_nodes_only_and_an_epoch_holds_all(little):
     order = jnp.arange(60)[::-1]
     for kind, steps in (("epochs", 2), ("single-pass", 2)):
         one = put(trial, "descent.batches", kind)
-        seen = np.concatenate(
-            [one.batch(jax.random.key(0), jnp.asarray(s), order, None) for s in range(steps)]
-        )
+        batch_of = jax.jit(lambda step, one=one: one.batch(jax.random.key(0), step, order, None))
+        seen = np.concatenate([batch_of(jnp.asarray(s)) for s in range(steps)])
         assert sorted(seen.tolist()) == list(range(44, 60)), kind
-    few = put(trial, "data.labelled", 3).batch(jax.random.key(0), jnp.asarray(0), order, None)
+    little = put(trial, "data.labelled", 3)
+    few = jax.jit(lambda step: little.batch(jax.random.key(0), step, order, None))(jnp.asarray(0))
     assert set(few.tolist()) == {57, 58, 59}
 
 
@@ -179,15 +182,15 @@ def test_a_graphs_output_is_the_mean_of_its_nodes_and_does_not_depend_on_their_o
         features = jnp.asarray(rng.normal(size=(8, 6)))
         distance = rng.integers(1, 4, (8, 8))
         distance = jnp.asarray(np.triu(distance, 1) + np.triu(distance, 1).T)
-        mean = graph_output(weights, signs, features, distance)
-        assert float(graph_output(weights, signs, features, distance, "sum")) == pytest.approx(
-            8 * float(mean)
-        )
+        found = jax.jit(graph_output, static_argnums=4)
+        mean = float(found(weights, signs, features, distance))
+        assert float(found(weights, signs, features, distance, "sum")) == pytest.approx(8 * mean)
         order = rng.permutation(8)
-        again = graph_output(weights, signs, features[order], distance[order][:, order])
-        assert float(again) == pytest.approx(float(mean))
+        again = found(weights, signs, features[order], distance[order][:, order])
+        assert float(again) == pytest.approx(mean)
         one = Seen(features[None], distance[:1], jnp.ones((1, 8)))
-        assert float(outputs(weights, signs, features[:1], one)[0]) != pytest.approx(float(mean))
+        alone = jax.jit(outputs)(weights, signs, features[:1], one)
+        assert float(alone[0]) != pytest.approx(mean)
 
 
 def test_four_classes_as_pairs_of_signs():
@@ -197,8 +200,9 @@ def test_four_classes_as_pairs_of_signs():
 
 def test_sets_of_others_hold_the_node_itself_and_nobody_twice():
     asking = jnp.array([0, 7, 9])
+    draw = jax.jit(lambda key: others(key, asking, 10, 6))
     for seed in range(20):
-        found = np.asarray(others(jax.random.key(seed), asking, 10, 6))
+        found = np.asarray(draw(jax.random.key(seed)))
         assert found[:, 0].tolist() == [0, 7, 9]
         assert all(len(set(row)) == 7 for row in found.tolist())
         assert found.min() >= 0
@@ -212,15 +216,14 @@ def test_the_noise_of_a_batchs_gradient_falls_as_the_root_of_its_size(little):
         state = jax.jit(trial.start)(jax.random.key(0))
         world, known = state.world, state.data[: trial.data.labelled]
 
-        @jax.jit
         def gradient(key, some):
             return trial.slope(state.params, some, world, key)[1].hidden
 
         def spread(size):
             keys = jax.random.split(jax.random.key(size), 300)
-            some = jax.vmap(lambda key: jax.random.choice(key, known, (size,)))(keys)
-            found = jax.vmap(gradient)(keys, some).reshape(300, -1)
-            return float(jnp.sqrt(jnp.mean(jnp.sum((found - found.mean(0)) ** 2, axis=1))))
+            drawn = jax.jit(jax.vmap(lambda key: gradient(key, jax.random.choice(key, known, (size,)))))
+            found = np.asarray(drawn(keys)).reshape(300, -1)
+            return np.sqrt(np.mean(np.sum((found - found.mean(0)) ** 2, axis=1)))
 
         sizes = np.array([4, 16, 64])
         power = np.polyfit(np.log(sizes), np.log([spread(int(size)) for size in sizes]), 1)[0]
@@ -233,11 +236,17 @@ def test_values_of_a_pattern_take_at_least_b_31_of_every_lucky_row():
         trial = put_all(
             small(template()), {"precision": "float64", "probes": "neurons", "data.confusion": 0.0}
         )
-        world = jax.jit(trial.start)(jax.random.key(0)).world
-        mixed, paid, _ = looked(trial, world.initial, world, jnp.arange(trial.data.nodes))
-        open_gates = mixed @ world.initial.value.T @ world.initial.hidden > 0
-        weight = (world.nodes.label * (mixed @ world.nodes.patterns[0]))[:, None] * open_gates
-        moved = jnp.mean(weight, axis=0)[np.asarray(world.lucky[0])] * trial.network.neurons**-0.5
+
+        @jax.jit
+        def begun(key):
+            world = trial.start(key).world
+            return world, looked(trial, world.initial, world, jnp.arange(trial.data.nodes))
+
+        world, (mixed, paid, _) = begun(jax.random.key(0))
+        initial, nodes, mixed = jax.tree.map(np.asarray, (world.initial, world.nodes, mixed))
+        open_gates = mixed @ initial.value.T @ initial.hidden > 0
+        weight = (nodes.label * (mixed @ nodes.patterns[0]))[:, None] * open_gates
+        moved = np.mean(weight, axis=0)[np.asarray(world.lucky[0])] * trial.network.neurons**-0.5
         assert len(moved)
-        least = theory.value_coefficient(float(jnp.mean(paid)), 0.0, trial.network.neurons)
-        assert float(jnp.mean(moved)) >= least
+        least = theory.value_coefficient(float(np.mean(paid)), 0.0, trial.network.neurons)
+        assert np.mean(moved) >= least

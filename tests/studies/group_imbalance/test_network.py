@@ -1,5 +1,7 @@
 """The network's derivatives against automatic differentiation, the minimiser, permutations."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +11,7 @@ from lemmata.studies.group_imbalance import network
 from lemmata.studies.group_imbalance.data import Population
 
 
+@functools.partial(jax.jit, static_argnums=(0, 1), static_argnames=("labels", "dim"))
 def _instance(neurons=3, samples=700, labels="bernoulli", dim=5):
     population = Population(samples=samples, neurons=neurons, labels=labels, dim=dim)
     world = population.world(jax.random.key(0))
@@ -32,13 +35,20 @@ def test_loss_gradient_and_hessian_are_those_of_automatic_differentiation(neuron
     def risk(flat):
         return jnp.mean(network.loss_of(flat.reshape(neurons, 5).T, data.inputs, data.labels, kind))
 
-    flat = weights.T.reshape(-1)
-    both = jnp.stack([world.teacher, weights])
-    found = network.curvature(both, data.inputs, data.labels, kind)
-    np.testing.assert_allclose(found.loss[1], jax.jit(risk)(flat), rtol=1e-13)
-    np.testing.assert_allclose(found.gradient[1].T.reshape(-1), jax.jit(jax.grad(risk))(flat), atol=1e-13)
-    np.testing.assert_allclose(found.hessian[1], jax.jit(jax.hessian(risk))(flat), atol=1e-13)
-    loss, gradient = network.value_and_gradient(weights, data.inputs, data.labels, kind)
+    @jax.jit
+    def by_hand(both):
+        curved = network.curvature(both, data.inputs, data.labels, kind)
+        return curved, network.value_and_gradient(both[1], data.inputs, data.labels, kind)
+
+    flat = np.asarray(weights).T.reshape(-1)
+    both = jnp.asarray(np.stack([world.teacher, weights]))
+    found, (loss, gradient) = jax.tree.map(np.asarray, by_hand(both))
+    value, slope, bend = jax.jit(lambda flat: (risk(flat), jax.grad(risk)(flat), jax.hessian(risk)(flat)))(
+        flat
+    )
+    np.testing.assert_allclose(found.loss[1], value, rtol=1e-13)
+    np.testing.assert_allclose(found.gradient[1].T.reshape(-1), slope, atol=1e-13)
+    np.testing.assert_allclose(found.hessian[1], bend, atol=1e-13)
     np.testing.assert_allclose(loss, found.loss[1], rtol=1e-13)
     np.testing.assert_allclose(gradient, found.gradient[1], atol=1e-15)
     losses, all_gradients = network.gradients(both, data.inputs, data.labels, kind)

@@ -33,6 +33,7 @@ SLACK = 1 + 1e-9
 FEW = settings(max_examples=20, deadline=None)
 
 start_heads, features_of = eqx.filter_jit(nets.start_heads), eqx.filter_jit(kernel_features)
+outputs_of, largest_norm = eqx.filter_jit(nets.outputs), eqx.filter_jit(grouped.largest_head_norm)
 
 
 def bounded(draw: np.random.Generator, count: int = 4) -> Samples:
@@ -54,7 +55,7 @@ def random_heads(draw: np.random.Generator, groups: int, size: float = 1.0) -> H
 def test_every_inequality_holds_at_random_weights_and_bounded_tokens(seed, size, stretch):
     draw = np.random.default_rng(seed)
     samples = bounded(draw)
-    samples = samples._replace(tokens=stretch * samples.tokens)
+    samples = samples._replace(tokens=jnp.asarray(stretch * np.asarray(samples.tokens)))
     first, second = random_heads(draw, 2, size), random_heads(draw, 2, size)
     found = ratios(Network(heads=2.0, start="random", simulated=2), first, second, samples, 1.0)
     assert set(found) == set(INEQUALITIES)
@@ -283,11 +284,11 @@ def test_the_first_step_keeps_norms_and_outputs_within_the_bounds_of_a_good_star
     bounds = mixture_bounds(LOW_NOISE, samples)
     oracle = np.asarray(LOW_NOISE.frame[0] - LOW_NOISE.frame[1])
     residual = float(np.linalg.norm(nets.first_phase_row(samples) - theory.row_coefficient(0.4) * oracle))
-    largest = float(grouped.largest_head_norm(params, members))
+    largest = float(largest_norm(params, members))
     sharp = theory.sharp_start_norm(bounds, residual)
     assert largest <= min(sharp, theory.sure_start_norm(bounds))
     assert sharp <= theory.start_norm_bound(bounds, residual)
-    outputs = nets.outputs(network, params, members, samples.tokens)
+    outputs = outputs_of(network, params, members, samples.tokens)
     assert np.abs(outputs).max() <= theory.start_output_bound(bounds, residual, 30, 1e-6)
 
 

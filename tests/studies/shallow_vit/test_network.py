@@ -31,16 +31,30 @@ DATA = TokenData(tokens=8, relevant_fraction=0.5, confusion_fraction=0.25, noise
 THINNED = dataclasses.replace(DATA, removal="random", removed_fraction=0.25)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1, 2))
-def made(network=PLAIN, data=DATA, count=3):
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def drawn(data, count):
     patterns = data.draw_patterns(jax.random.key(1), jnp.float64)
-    samples = data.draw(jax.random.key(2), patterns, count)
-    weights, votes = network.start(jax.random.key(3), data, patterns[:, 0])
-    return patterns, samples, weights, votes
+    return patterns, data.draw(jax.random.key(2), patterns, count)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def started(network, data, patterns):
+    return network.start(jax.random.key(3), data, patterns[:, 0])
+
+
+def made(network=PLAIN, data=DATA, count=3):
+    """Samples are compiled once for all networks, whose starts are compiled one by one."""
+    patterns, samples = drawn(data, count)
+    return patterns, samples, *started(network, data, patterns)
 
 
 def nth(samples, n):
-    return jax.tree.map(lambda part: part[n], samples)
+    return jax.tree.map(lambda part: jnp.asarray(np.asarray(part)[n]), samples)
+
+
+errors_of = jax.jit(
+    lambda weights, patterns, skip: initial_errors(weights, patterns[:, 0], skip=skip), static_argnums=2
+)
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -152,7 +166,7 @@ def test_attention_at_the_start_without_errors_is_the_closed_form():
     _, samples, weights, _ = made(network, data, 1)
     sample = nth(samples, 0)
     attention = jax.jit(lambda w: network.attend(network.fold(w), sample))(weights)
-    paid = np.asarray(attention[0] @ sample.relevant)
+    paid = np.asarray(attention)[0] @ np.asarray(sample.relevant)
     relevant, confusion = np.asarray(sample.relevant), np.asarray(sample.confusion)
     np.testing.assert_allclose(paid[relevant], initial_attention(0.5), rtol=1e-10)
     np.testing.assert_allclose(paid[confusion], initial_attention(0.5, own=0.2), rtol=1e-10)
@@ -163,7 +177,9 @@ def test_only_shared_output_weights_are_blind_to_token_order(kind, same):
     network = dataclasses.replace(PLAIN, output_weights=kind)
     _, samples, weights, votes = made(network)
     sample = nth(samples, 0)
-    turned = sample._replace(tokens=sample.tokens[::-1], kept=sample.kept[::-1])
+    turned = sample._replace(
+        **{name: jnp.asarray(np.asarray(getattr(sample, name))[::-1]) for name in ("tokens", "kept")}
+    )
     one, other = (outputs(network, weights, votes, s)[0] for s in (sample, turned))
     assert np.allclose(one, other, rtol=1e-10) == same
 
@@ -173,7 +189,7 @@ def test_weighted_patterns_give_the_output_of_all_tokens():
     patterns, samples, weights, votes = made(network, dataclasses.replace(DATA, noise_std=0.0))
     sample = nth(samples, 1)
     np.testing.assert_allclose(
-        outputs(network, weights, votes, collapse(sample, patterns))[0],
+        outputs(network, weights, votes, jax.jit(collapse)(sample, patterns))[0],
         outputs(network, weights, votes, sample)[0],
         rtol=1e-12,
     )
@@ -184,7 +200,7 @@ def test_weighted_patterns_give_the_output_of_all_tokens():
 def test_initial_model_meets_assumption_one_unless_it_is_the_printed_one(initial, skip):
     network = Network(value_error=0.1, key_query_error=0.2, initial=initial, neurons=8, skip=skip)
     patterns, _, weights, _ = made(network)
-    errors = initial_errors(weights, patterns[:, 0], skip=skip)
+    errors = errors_of(weights, patterns, skip)
     if initial == "literal":  # token noise 0.05: scaled by 4 and 16
         assert float(errors.key_query) > 0.5
         assert np.linalg.norm(weights.key[0], 2) == pytest.approx(16)
@@ -195,7 +211,7 @@ def test_initial_model_meets_assumption_one_unless_it_is_the_printed_one(initial
 
 def test_spectral_norm_can_be_brought_to_one():
     patterns, _, weights, _ = made(Network(unit_spectral=True, neurons=8))
-    assert float(initial_errors(weights, patterns[:, 0]).spectral) <= 1 + 1e-9
+    assert float(errors_of(weights, patterns, False).spectral) <= 1 + 1e-9
 
 
 @pytest.mark.parametrize(("scale", "std"), [("entry", 0.01), ("row", 0.01 / np.sqrt(10))])

@@ -37,17 +37,21 @@ def changed(**fields):
     return put_all(SMALL, {path.replace("__", "."): value for path, value in fields.items()})
 
 
+# compiled once for all trials of one structure
+START = jax.jit(lambda trial, key: trial.start(key))
+STEP = jax.jit(lambda trial, state: trial.step(state))
+
+
 def begun(given, seed=0):
     trial = with_precision(given)
-    return trial, jax.jit(lambda t, key: t.start(key))(trial, random_key(given, seed))
+    return trial, START(trial, random_key(given, seed))
 
 
 def stepped(given, count, seed=0):
     trial, state = begun(given, seed)
-    step = jax.jit(lambda t, s: t.step(s))
     states = [state]
     for _ in range(count):
-        states.append(step(trial, states[-1]))
+        states.append(STEP(trial, states[-1]))
     return trial, states
 
 
@@ -70,7 +74,7 @@ def test_a_batch_with_zero_hinge_loss_moves_nothing_and_the_stop_rule_sees_it():
     world = state.world._replace(votes=1e6 * state.world.votes)
     easy = state._replace(world=world, data=state.data._replace(label=signs))
     none = easy._replace(fit=easy.fit._replace(grads=jax.tree.map(jnp.zeros_like, easy.fit.grads)))
-    after = jax.jit(lambda t, s: t.step(s))(trial, none)
+    after = STEP(trial, none)
     assert bool(after.done)
     assert float(after.fit.loss) == 0
     assert all(float(jnp.abs(part).max()) == 0 for part in after.fit.grads)

@@ -44,6 +44,14 @@ def numbers(*values):
     return Tied(*(jnp.asarray(v) for v in values))
 
 
+# compiled once for all tests
+draw_moments = jax.jit(recursion.draw_moments, static_argnums=(0, 1, 3))
+pulled = jax.jit(recursion.pulled, static_argnums=(2, 3, 4, 5))
+drives = jax.jit(recursion.drives, static_argnums=(2, 3, 4, 5))
+start = jax.jit(lambda trial, key: trial.start(key))
+step = jax.jit(lambda trial, state: trial.step(state))
+
+
 # Three numbers ---------------------------------------------------------------------------------------------------------
 
 
@@ -52,8 +60,10 @@ def test_moments_give_the_gradient_of_the_full_network_on_any_sample(constants):
     """On tied logits and v along w*, class means of the full gradient are the updates of the three numbers."""
     D, C, n, beta = 12, 3, 25, 1.5
     tied = numbers(*TIED)
-    spin = jax.random.uniform(KEY, (n, D // C, C))
-    coefficients = jnp.where(spin < 0.2, 1.0, jnp.where(spin < 0.5, -1.0, 0.0)).at[:, 0].set(1.0)
+    spin = np.random.default_rng(100).random((n, D // C, C))
+    coefficients = np.where(spin < 0.2, 1.0, np.where(spin < 0.5, -1.0, 0.0))
+    coefficients[:, 0] = 1.0
+    coefficients = jnp.asarray(coefficients)
 
     @jax.jit
     def three_numbers(coefficients):
@@ -62,24 +72,27 @@ def test_moments_give_the_gradient_of_the_full_network_on_any_sample(constants):
         margin = recursion.tied_output(tied, scores, moments, D, constants)
         return recursion.pulled(tied, moments, beta, D, C, constants), margin
 
-    seen, margin = three_numbers(coefficients)
+    @jax.jit
+    def full_network(coefficients):
+        logits = tied_logits(jnp.arange(D) // C, beta, tied.same, tied.cross)
+        feature = jnp.array([1.0, 0.0])
+        patches = coefficients.reshape(n, D)[..., None] * feature
+        blocks = in_blocks(patches, jnp.ones(n), 10)
+        weights = Weights(logits, tied.alignment * feature)
+        direct = output_of_projections(tied.alignment * coefficients.reshape(n, D), logits, constants)
+        return *risk_gradient(weights, *blocks, constants), direct, jnp.mean(jax.nn.sigmoid(-direct))
 
-    group_of = jnp.arange(D) // C
-    logits = tied_logits(group_of, beta, tied.same, tied.cross)
-    feature = jnp.array([1.0, 0.0])
-    patches = coefficients.reshape(n, D)[..., None] * feature
-    blocks = in_blocks(patches, jnp.ones(n), 10)
-    weights = Weights(logits, tied.alignment * feature)
-    loss, full = jax.jit(risk_gradient, static_argnums=3)(weights, *blocks, constants)
-    direct = output_of_projections(tied.alignment * coefficients.reshape(n, D), logits, constants)
-    assert jnp.allclose(margin, direct, rtol=1e-10)
-    assert jnp.isclose(seen.loss, loss, rtol=1e-12)
-    assert jnp.isclose(seen.slack, jnp.mean(jax.nn.sigmoid(-direct)), rtol=1e-12)
-    assert jnp.isclose(seen.pull.alignment, -full.value[0], rtol=1e-10)
+    seen, margin = three_numbers(coefficients)
+    loss, full, direct, slack = jax.tree.map(np.asarray, full_network(coefficients))
+    assert np.allclose(margin, direct, rtol=1e-10)
+    assert np.isclose(seen.loss, loss, rtol=1e-12)
+    assert np.isclose(seen.slack, slack, rtol=1e-12)
+    assert np.isclose(seen.pull.alignment, -full.value[0], rtol=1e-10)
+    group_of = np.arange(D) // C
     own = group_of[:, None] == group_of[None]
-    same, cross = own & ~jnp.eye(D, dtype=bool), ~own
-    assert jnp.isclose(seen.pull.same, -jnp.mean(full.logits[same]), rtol=1e-9)
-    assert jnp.isclose(seen.pull.cross, -jnp.mean(full.logits[cross]), rtol=1e-9)
+    same, cross = own & ~np.eye(D, dtype=bool), ~own
+    assert np.isclose(seen.pull.same, -np.mean(full.logits[same]), rtol=1e-9)
+    assert np.isclose(seen.pull.cross, -np.mean(full.logits[cross]), rtol=1e-9)
 
 
 def test_scores_of_the_recursion_and_of_the_theory_are_the_same():
@@ -93,39 +106,38 @@ def test_drives_split_the_pull_and_have_the_exact_means_at_the_start():
     """S + N is the whole pull; at small alpha they are `p/2 alpha^(p-1)` times the exact moments (5 standard errors
     of 20000 draws are about 5%)."""
     data, constants = Structured(), Constants(3, 1e-9, 1.0)
-    moments = recursion.draw_moments(data, 3, KEY, 20_000)
+    moments = draw_moments(data, 3, KEY, 20_000)
     tied = numbers(1e-4, 0.0, 0.0)
-    signal, other = recursion.drives(tied, moments, 2.0, 64, 4, constants)
-    whole = recursion.pulled(tied, moments.whole, 2.0, 64, 4, constants).pull
-    assert jnp.allclose(jnp.stack(signal) + jnp.stack(other), jnp.stack(whole))
+    signal, other = drives(tied, moments, 2.0, 64, 4, constants)
+    whole = pulled(tied, moments.whole, 2.0, 64, 4, constants).pull
+    assert np.allclose(np.stack(signal) + np.stack(other), np.stack(whole))
     exact = theory.drive_moments(64, 4, 0.25, 3, theory.tied_scores(64, 4, 2.0))
     assert np.allclose([signal.alignment, other.alignment], 1.5 * 1e-8 * np.array(exact), rtol=0.05)
 
 
 def test_sigmoid_starts_to_move_near_its_scale_and_the_signal_group_pulls_the_logits_up():
     """Lemmas D.1 and D.12: at the alpha of the known value (0.027 at beta = 2) the mean sigmoid is 0.4."""
-    moments, constants = recursion.draw_moments(Structured(), 3, KEY, 4000), Constants(3, 1e-4, 1.0)
-    assert recursion.pulled(
-        numbers(0.027, 0.0, 0.0), moments.whole, 2.0, 64, 4, constants
-    ).slack == pytest.approx(0.4, abs=0.02)
+    moments, constants = draw_moments(Structured(), 3, KEY, 4000), Constants(3, 1e-4, 1.0)
+    seen = pulled(numbers(0.027, 0.0, 0.0), moments.whole, 2.0, 64, 4, constants)
+    assert seen.slack == pytest.approx(0.4, abs=0.02)
     scale = theory.event1_alignment_scale(4, 3, theory.tied_scores(64, 4, 2.0).gain)
     assert 0.3 < 0.027 / scale < 1
-    signal, other = recursion.drives(numbers(0.02, 1.0, 0.0), moments, 4.0, 64, 4, constants)
+    signal, other = drives(numbers(0.02, 1.0, 0.0), moments, 4.0, 64, 4, constants)
     assert signal.same > abs(other.same)
 
 
 def test_events_of_a_pair_add_up_to_its_pull_and_the_signal_event_leads():
     """Proofs of Lemmas G.1 and G.2: parts by event against the recursion, to five standard errors of the draws."""
     data, n = Structured(spurious_rate=0.25, partition="contiguous"), 40_000
-    images = data.draw_coefficients(KEY, jnp.arange(64) // 4, n)
+    images = jax.jit(data.draw_coefficients, static_argnums=2)(KEY, jnp.arange(64) // 4, n)
     labels, coefficients = (np.asarray(x) for x in images)
     sums = (labels[:, None] * coefficients).reshape(n, 16, 4).sum(axis=2)
     signal = sums.argmax(axis=1)  # a second full group (1 image in 250) is as good a signal group
     same, cross = theory.pull_by_event(
         labels, coefficients, signal, 0.015, theory.tied_scores(64, 4, 4.0, 1.0), 3
     )
-    moments = recursion.draw_moments(data, 3, KEY, n)
-    pull = recursion.pulled(numbers(0.015, 1.0, 0.0), moments.whole, 4.0, 64, 4, Constants(3, 0.0, 1.0)).pull
+    moments = draw_moments(data, 3, KEY, n)
+    pull = pulled(numbers(0.015, 1.0, 0.0), moments.whole, 4.0, 64, 4, Constants(3, 0.0, 1.0)).pull
     assert sum(same.values()) == pytest.approx(float(pull.same), rel=0.1)
     assert abs(sum(cross.values()) - float(pull.cross)) < 0.1 * float(pull.same)
     assert same["a"] == max(same.values(), key=abs)
@@ -134,12 +146,10 @@ def test_events_of_a_pair_add_up_to_its_pull_and_the_signal_event_leads():
 
 def test_growth_of_the_same_group_logit_has_its_exponent_and_scale():
     """Lemma G.1: slope p in alpha at fixed logits, and within [0.2, 2] of the leading event's form."""
-    moments = recursion.draw_moments(Structured(), 3, KEY, 20_000)
+    moments = draw_moments(Structured(), 3, KEY, 20_000)
 
     def growth(alpha, gamma):
-        seen = recursion.pulled(
-            numbers(alpha, gamma, 0.0), moments.whole, 2.0, 64, 4, Constants(3, 1e-12, 1.0)
-        )
+        seen = pulled(numbers(alpha, gamma, 0.0), moments.whole, 2.0, 64, 4, Constants(3, 1e-12, 1.0))
         leading = theory.same_growth(
             64, 4, 3, alpha, theory.tied_scores(64, 4, 2.0, gamma), float(seen.slack)
         )
@@ -199,7 +209,7 @@ def test_first_and_second_event_come_when_their_corrected_times_say():
 
 def test_idealised_descent_takes_data_and_weights_of_ones_own():
     trial = IdealisedDescent(descent=plain(1e-4, 0.0, 2), draws=10, test_draws=5)
-    moments = recursion.draw_moments(trial.data, 3, jax.random.key(7), 10)
+    moments = draw_moments(trial.data, 3, jax.random.key(7), 10)
     run = train(trial, seed=0, data=moments, weights=numbers(0.01, 1.0, 0.0))
     again = train(trial, seed=1, data=moments, weights=numbers(0.01, 1.0, 0.0))
     assert run["same_curve"][0] == 1
@@ -292,17 +302,17 @@ def test_every_kind_of_attention_is_trained_on_its_own_risk(kind):
             precision="float64",
         )
     )
-    before = trial.start(KEY)
-    after = trial.step(before)
-    moved = after.params[0] - before.params[0]
-    exact = jax.grad(trial.objective)(before.params, before.data, before.world, KEY)
-    pull = exact[0]
+    before = start(trial, KEY)
+    after = step(trial, before)
+    ours, theirs = np.asarray(after.params[0]), np.asarray(before.params[0])
+    slope = jax.jit(jax.grad(lambda params: trial.objective(params, before.data, before.world, KEY)))
+    pull, value = (np.asarray(part) for part in slope(before.params))
     if kind == "logits":
-        assert jnp.array_equal(jnp.diag(after.params[0]), jnp.diag(before.params[0]))
-        pull = jnp.where(np.eye(12, dtype=bool), 0, pull)
-    assert jnp.allclose(moved, -1e-4 * pull, rtol=1e-6, atol=1e-15)
-    expected = -(1e-4 * jnp.sum(pull**2) + 1e-5 * jnp.sum(exact[1] ** 2))
-    assert jnp.isclose(after.fit.loss - before.fit.loss, expected, rtol=1e-2)
+        assert np.array_equal(np.diag(ours), np.diag(theirs))
+        pull = np.where(np.eye(12, dtype=bool), 0, pull)
+    assert np.allclose(ours - theirs, -1e-4 * pull, rtol=1e-6, atol=1e-15)
+    expected = -(1e-4 * np.sum(pull**2) + 1e-5 * np.sum(value**2))
+    assert np.isclose(float(after.fit.loss) - float(before.fit.loss), expected, rtol=1e-2)
 
 
 @pytest.mark.slow
@@ -330,17 +340,23 @@ def test_test_images_are_not_the_training_ones_but_have_their_law():
     """Errors on coefficients with noise along one direction and on real patches agree to three standard errors."""
     data = Structured(patches=16, spurious_rate=0.4, dimension=4, noise=2.0)
     trial = ImageDescent(data, samples=64, test_samples=20_000, precision="float64")
-    drawn = trial.draw(KEY)
-    world, unseen = drawn.world
-    seen = (jnp.moveaxis(drawn.data[0], 1, -1) @ world.feature).reshape(-1, 16)[:64]
-    assert not jnp.any(jnp.all(jnp.abs(seen - unseen.coefficients[:64]) < 1e-6, axis=1))
-    value = 0.1 * (world.feature + 0.8 * jax.random.normal(KEY, (4,)))
-    weights = Weights(tied_logits(world.group_of, 2.0, 1.0, 0.0), value)
-    found = trial.tested(weights, drawn.world)["test_error"]
-    images = data.draw(jax.random.fold_in(KEY, 9), world, 20_000)
-    direct = jnp.mean(images.labels * trial.output(weights, images.patches) <= 0)
+
+    @jax.jit
+    def looked(key):
+        drawn = trial.draw(key)
+        world, unseen = drawn.world
+        seen = (jnp.moveaxis(drawn.data[0], 1, -1) @ world.feature).reshape(-1, 16)[:64]
+        value = 0.1 * (world.feature + 0.8 * jax.random.normal(key, (4,)))
+        weights = Weights(tied_logits(world.group_of, 2.0, 1.0, 0.0), value)
+        images = data.draw(jax.random.fold_in(key, 9), world, 20_000)
+        direct = jnp.mean(images.labels * trial.output(weights, images.patches) <= 0)
+        other = draw_unseen(data, key, world, 64).labels
+        return seen, unseen, trial.tested(weights, drawn.world)["test_error"], direct, other
+
+    seen, unseen, found, direct, other = jax.tree.map(np.asarray, looked(KEY))
+    assert not np.any(np.all(np.abs(seen - unseen.coefficients[:64]) < 1e-6, axis=1))
     assert abs(found - direct) < 3 * np.sqrt(2 * 0.25 / 20_000)
-    assert not jnp.array_equal(unseen.labels[:64], draw_unseen(data, KEY, world, 64).labels)
+    assert not np.array_equal(unseen.labels[:64], other)
 
 
 def test_an_even_degree_is_refused():

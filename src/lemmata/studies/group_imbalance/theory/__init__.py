@@ -3,6 +3,7 @@
 `predict` says."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from scipy.optimize import brentq
@@ -19,6 +20,7 @@ from lemmata.study import Prediction
 from lemmata.trial import random_key
 
 
+@cache  # every claim of a figure asks for the same trials
 def world_of(trial, seed: int = 0) -> World:
     """Mixture and teacher as the run of this trial and seed draws them, checked, in float64."""
     import jax
