@@ -53,7 +53,7 @@ def _split(key: UInt32[Array, "2"], shape: tuple[int, ...]) -> UInt32[Array, "*s
     return jnp.stack(_threefry(key, _counters(shape)), axis=-1)
 
 
-def _fold_in(key: UInt32[Array, "2"], data: Array) -> UInt32[Array, "2"]:
+def _fold_in(key: UInt32[Array, "2"], data: Array | int) -> UInt32[Array, "2"]:
     return jnp.stack(_threefry(key, jnp.asarray(data, jnp.uint32)))
 
 
