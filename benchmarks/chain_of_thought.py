@@ -2,7 +2,7 @@
 Figure 7.3 (a), and the law of the vote against 1e5 simulated prompts.
 
 The lab trains a table of (2M + K) x (M + K) numbers by lookups, peers the 2d x 2d weights on tokens; the lab also draws its
-prompts, a random cycle each, which is most of its step.
+prompts, a random cycle each.
 """
 
 import time

@@ -18,7 +18,7 @@ from benchmarks.timing import Contestant, in_turns, torch_on
 from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Workload
 from lemmata.bench.graphs import adjacency, normalised
 from lemmata.studies.gcn_sampling.data import DegreeGroups
-from lemmata.studies.gcn_sampling.network.fields import _dropped, in_field, matrix, rooms_for
+from lemmata.studies.gcn_sampling.network.fields import hidden, in_field, matrix, rooms_for
 from lemmata.studies.gcn_sampling.trials import Training
 from lemmata.studies.gcn_sampling.trials.samplers import factors
 from lemmata.trial import put_all
@@ -67,8 +67,8 @@ def _field(trial: Training, state: Any, number: int) -> dict[str, np.ndarray]:
             "third": matrix(field.third, sampled.third, room.middle),
             "second": matrix(field.second, sampled.second, room.lower),
             "below": jnp.einsum("us,usf->uf", field.first.weight * sampled.first, given),
-            "kept1": _dropped(jnp.repeat(ones, room.lower, 0), trial.dropout, keys[0]),
-            "kept2": _dropped(jnp.repeat(ones, room.middle, 0), trial.dropout, keys[1]),
+            "kept1": hidden(jnp.repeat(ones, room.lower, 0), trial.dropout, keys[0]),
+            "kept2": hidden(jnp.repeat(ones, room.middle, 0), trial.dropout, keys[1]),
             "labels": world.labels[batch],
         }
 

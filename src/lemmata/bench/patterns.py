@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from lemmata.trial import Key
 
@@ -123,14 +123,15 @@ def blocks(counts: Sequence[int | Array], tokens: int) -> Int[Array, " tokens"]:
     return jnp.sum(place[:, None] >= ends[None, :], axis=1)
 
 
-def ranks(values: Float[Array, " n"]) -> Int[Array, " n"]:
+def ranks(values: Float[Array, " n"] | UInt32[Array, " n"]) -> Int[Array, " n"]:
     """The place of every value in increasing order, ties in the order of their index. Of uniform numbers it is a
     random order, and `ranks(chance) < count` a random subset."""
-    place = jnp.arange(values.shape[0])
-    before = (values[None, :] < values[:, None]) | (
-        (values[None, :] == values[:, None]) & (place[None] < place[:, None])
-    )
-    return jnp.sum(before, axis=1)
+    place = jnp.arange(values.shape[0], dtype=jnp.int32)
+    earlier = place[:, None] < place
+    before = (values[:, None] < values) | ((values[:, None] == values) & earlier)
+    return jnp.sum(before, axis=0, dtype=jnp.int32).astype(
+        int
+    )  # down the columns: rows would be summed one by one
 
 
 # Diagnostics -----------------------------------------------------------------------------------------------------------

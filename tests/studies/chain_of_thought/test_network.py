@@ -11,7 +11,7 @@ import pytest
 from lemmata.bench.patterns import orthonormal
 from lemmata.guard import double
 from lemmata.studies.chain_of_thought import network
-from lemmata.studies.chain_of_thought.data import Chains
+from lemmata.studies.chain_of_thought.data import Chains, random_cycle
 
 DATA = Chains(dim=12, patterns=6, steps=3, examples=7)
 
@@ -140,6 +140,14 @@ def test_steps_of_a_task_are_injective_and_shifts_have_no_fixed_point(generator)
     if generator == "shift":
         assert (maps != np.arange(20)).all()
         assert len({tuple(one) for one in maps}) == 3
+
+
+@pytest.mark.parametrize("patterns", [2, 20, 1700])
+def test_a_random_cycle_is_the_permutation_of_jax_with_its_places(patterns):
+    key = jax.random.key(patterns)
+    cycle, place = jax.jit(lambda: random_cycle(key, patterns))()
+    np.testing.assert_array_equal(cycle, jax.random.permutation(key, patterns))
+    np.testing.assert_array_equal(place, np.argsort(cycle))
 
 
 @pytest.mark.parametrize("shuffled", [False, True])

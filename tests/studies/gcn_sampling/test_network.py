@@ -201,7 +201,7 @@ def test_a_batch_in_its_field_sees_what_it_sees_in_the_whole_graph(world, weight
 
 
 def test_the_smallest_room_is_taken_and_the_largest_holds_everything():
-    assert rooms_for(5, 11, 2000) == (Room(16, 64), Room(16, 256), Room(55, 605))
+    assert rooms_for(5, 11, 2000) == (Room(12, 64), Room(20, 128), Room(55, 605))
     assert rooms_for(5, 4, 10) == (Room(10, 10),)
     assert rooms_for(5, 11, 10**6) == rooms_for(5, 11, 2000)  # the graph does not matter
 

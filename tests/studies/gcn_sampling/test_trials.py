@@ -10,6 +10,7 @@ from lemmata.guard import double
 from lemmata.loop import train
 from lemmata.studies.gcn_sampling import network
 from lemmata.studies.gcn_sampling.data import DegreeGroups
+from lemmata.studies.gcn_sampling.network.fields import whole_field
 from lemmata.studies.gcn_sampling.trials import OnFile, Training, Twins
 from lemmata.trial import put, put_all, with_precision
 
@@ -94,7 +95,8 @@ def test_algorithm_2_is_its_own_objective(begun):
 
     @jax.jit
     def ways(step):
-        found, _ = trial.objective(away, begun.weights, begun.world, step, BATCH, KEY)
+        field = whole_field(begun.world.graph, BATCH, trial.graph.widest)
+        found, _ = trial.objective(away, begun.weights, begun.world, step, BATCH, KEY, field)
         decay = 0.98 ** (step // 10)
         used = trial.disturbed(away, begun.weights, decay, jax.random.split(KEY, 3)[1])
         outputs = network.outputs(used, begun.world.graph, begun.world.features, *trial.scales())

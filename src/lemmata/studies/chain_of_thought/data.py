@@ -5,6 +5,7 @@ Patterns are orthonormal, so that indices carry everything that a clean prompt h
 and adds noise to them.
 """
 
+import math
 from typing import Literal, NamedTuple
 
 import equinox as eqx
@@ -13,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from lemmata.bench.patterns import each
+from lemmata.bench.patterns import each, ranks
 from lemmata.errors import require
 from lemmata.trial import Key, fixed
 
@@ -89,7 +90,8 @@ class Chains(eqx.Module):
             place = jax.random.permutation(jax.random.fold_in(others, 1), self.examples)
         own = place < jnp.round(self.match_fraction * self.examples)
         other = jax.random.randint(others, (self.examples,), 1, self.patterns)
-        first = jnp.where(own, query, (query + other) % self.patterns)
+        past = query + other
+        first = jnp.where(own, query, jnp.where(past < self.patterns, past, past - self.patterns))
         return prompt_of(chain(maps, first), chain(maps, query), index % self.steps)
 
     def expected(self) -> Prompt:
@@ -121,9 +123,21 @@ def draw_maps(key: Key, steps: int, patterns: int, generator: str) -> Maps:
     """A task (2.2): `f_k(p_i) = p_{i + k}` along a random cycle p, or K random permutations."""
     if generator == "random":
         return jax.vmap(lambda k: jax.random.permutation(k, patterns))(jax.random.split(key, steps))
-    cycle = jax.random.permutation(key, patterns)
-    place = jnp.argsort(cycle)
-    return cycle[(place[None] + 1 + jnp.arange(steps)[:, None]) % patterns]
+    cycle, place = random_cycle(key, patterns)
+    ahead = place[None] + 1 + jnp.arange(steps)[:, None]
+    return cycle[jnp.where(ahead < patterns, ahead, ahead - patterns)]
+
+
+def random_cycle(key: Key, patterns: int) -> tuple[Int[Array, " patterns"], Int[Array, " patterns"]]:
+    """`jax.random.permutation(key, patterns)` and the place of every pattern in it, without sorting: a place is the rank of a
+    random word. (Above 1625 patterns words could be equal, and places are shuffled twice.)"""
+    place = None
+    for _ in range(math.ceil(3 * math.log(patterns) / math.log(2**32 - 1))):
+        key, own = jax.random.split(key)
+        rank = ranks(jax.random.bits(own, (patterns,), jnp.uint32))
+        place = rank if place is None else rank[place]
+    assert place is not None
+    return jnp.zeros_like(place).at[place].set(jnp.arange(patterns), unique_indices=True), place
 
 
 def chain(maps: Maps, first: Int[Array, "*n"]) -> Int[Array, "*n states"]:

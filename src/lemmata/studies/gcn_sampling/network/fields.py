@@ -28,7 +28,7 @@ class Room(NamedTuple):
 
 class Layer(NamedTuple):
     """One aggregation: for every upper node (`owner`, by name) the columns of its row (by name), their weights, and their
-    places among the lower nodes. Empty slots have the weight 0 and a place past the end."""
+    places among the lower nodes. Empty slots have the weight 0; their place says nothing."""
 
     owner: Int[Array, " upper"]
     column: Int[Array, "upper slot"]
@@ -47,12 +47,16 @@ class Field(NamedTuple):
     first: Layer
 
 
+ROOMS = ((12, 64), (20, 128), (64, 512))
+"""Sizes to be tried before the largest: five nodes of few neighbours, with a node of many among them, with several."""
+
+
 def rooms_for(batch: int, widest: int, nodes: int) -> tuple[Room, ...]:
     """Rooms to be tried one after another, for rows of at most `widest` slots."""
     middle = min(batch * widest, nodes)
     last = Room(middle, min(middle * widest, nodes))
-    tried = (Room(16, 64), Room(16, 256), Room(64, 1024))
-    return (*(room for room in tried if room.middle < last.middle and 2 * room.lower < last.lower), last)
+    tried = (Room(most, min(below, last.lower)) for most, below in ROOMS)
+    return (*(room for room in tried if 2 * room.middle * room.lower < last.middle * last.lower), last)
 
 
 def in_field(
@@ -67,6 +71,7 @@ def in_field(
     third, middle = _with_places(_rows(graph, batch, widest), rooms[-1].middle, nodes)
     found = jnp.sum(middle < nodes)
     below = jnp.sum(jnp.where(middle < nodes, graph.count[jnp.minimum(middle, nodes - 1)], 0))
+    below = jnp.minimum(below, rooms[-1].lower)
     fits = [(found <= room.middle) & (below <= room.lower) for room in rooms[:-1]]
 
     def used(room: Room) -> Found:
@@ -100,15 +105,13 @@ def _rows(graph: Graph, upper: Int[Array, " upper"], widest: int) -> Layer:
 
 
 def _with_places(layer: Layer, room: int, nodes: int) -> tuple[Layer, Int[Array, " room"]]:
-    """A layer whose columns have places among their different names, and these names in order, then N."""
-    names = layer.column.ravel()
-    order = jnp.argsort(names)
-    ordered = names[order]
-    new = jnp.concatenate([jnp.ones(1, bool), ordered[1:] != ordered[:-1]]) & (ordered < nodes)
-    rank = jnp.where(ordered < nodes, jnp.cumsum(new.astype(jnp.int32)) - 1, room)
-    lower = jnp.full(room, nodes, names.dtype).at[jnp.where(new, rank, room)].set(ordered, mode="drop")
-    place = jnp.zeros_like(names).at[order].set(rank.astype(names.dtype))
-    return layer._replace(place=place.reshape(layer.column.shape)), lower
+    """A layer whose columns have places among their different names, and these names in order, then N. Sorting numbers alone is
+    cheap, sorting places with them is not."""
+    ordered = jnp.sort(layer.column.ravel())
+    again = jnp.concatenate([jnp.zeros(1, bool), ordered[1:] == ordered[:-1]])
+    lower = jnp.sort(jnp.where(again, nodes, ordered))[:room]
+    place = jnp.searchsorted(lower, layer.column, method="scan_unrolled").astype(jnp.int32)
+    return layer._replace(place=place), lower
 
 
 class Factors(NamedTuple):
@@ -131,9 +134,9 @@ def field_outputs(
     given = features[jnp.minimum(field.first.column, features.shape[0] - 1)]
     below = jnp.einsum("us,usf->uf", field.first.weight * factors.first, given)
     keys = (None, None) if key is None else jax.random.split(key)
-    first = _dropped(jax.nn.relu(below @ weights.w1 + weights.bias1), dropout, keys[0])
+    first = hidden(below @ weights.w1 + weights.bias1, dropout, keys[0])
     middle = matrix(field.second, factors.second, field.lower.shape[0]) @ first
-    second = _dropped(jax.nn.relu(middle @ weights.w2 + weights.bias2), dropout, keys[1])
+    second = hidden(middle @ weights.w2 + weights.bias2, dropout, keys[1])
     return matrix(field.third, factors.third, field.middle.shape[0]) @ (second @ weights.readout)
 
 
@@ -144,11 +147,24 @@ def matrix(layer: Layer, factors: Float[Array, "upper slot"], lower: int) -> Flo
     return empty.at[jnp.arange(upper)[:, None], layer.place].add(layer.weight * factors, mode="drop")
 
 
-def _dropped(
-    values: Float[Array, "node hidden"], share: Float[Array, ""] | float, key: Key | None
+def hidden(
+    before: Float[Array, "node hidden"], share: Float[Array, ""] | float, key: Key | None
 ) -> Float[Array, "node hidden"]:
+    """ReLU, and with a key dropout after it: a share of the entries is 0, the others are scaled up."""
     if key is None:
-        return values
-    bits = jax.random.bits(key, values.shape, jnp.uint16)
+        return jax.nn.relu(before)
+    bits = jax.random.bits(key, before.shape, jnp.uint16)
     kept = bits >= jnp.round(jnp.asarray(share) * 65536).astype(jnp.uint16)
-    return jnp.where(kept, values / (1 - jnp.asarray(share, values.dtype)), 0)
+    return _thinned(before, 1 - jnp.asarray(share, before.dtype), kept)
+
+
+@jax.custom_jvp
+def _thinned(before: Array, share: Array, kept: Array) -> Array:
+    return jnp.where(kept, jax.nn.relu(before) / share, 0)
+
+
+@_thinned.defjvp
+def _(given: tuple[Array, Array, Array], moved: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+    """What is above 0 has moved; to look at the bits again would be to draw them again."""
+    found = _thinned(*given)
+    return found, jnp.where(found > 0, moved[0] / given[1], 0)

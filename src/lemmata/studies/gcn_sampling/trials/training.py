@@ -17,7 +17,7 @@ from lemmata.errors import require
 from lemmata.studies.gcn_sampling import network
 from lemmata.studies.gcn_sampling.data import ChungLu, DegreeGroups, FileGroups, World, aggregate
 from lemmata.studies.gcn_sampling.network import Weights
-from lemmata.studies.gcn_sampling.network.fields import field_outputs, in_field, rooms_for, whole_field
+from lemmata.studies.gcn_sampling.network.fields import Field, field_outputs, in_field, rooms_for, whole_field
 from lemmata.studies.gcn_sampling.trials.samplers import (
     ROWS,
     SCALED,
@@ -27,6 +27,7 @@ from lemmata.studies.gcn_sampling.trials.samplers import (
     kept,
     sample_counts,
 )
+from lemmata.threefry import fast_key
 from lemmata.trial import Key, Precision, Record, fixed
 
 
@@ -174,7 +175,7 @@ class Training(Trained):
         )
 
     def step(self, state: State) -> State:
-        way = jax.random.wrap_key_data(state.key)
+        way = fast_key(state.key)
         of_batch, own = jax.random.split(jax.random.fold_in(way, state.step))
         batch = state.world.order[jax.random.randint(of_batch, (self.descent.batch,), 0, self.labels)]
         (loss, seen), slopes = self.slope(state, batch, own)
@@ -202,15 +203,29 @@ class Training(Trained):
             batch: Array,
             data: Array,
         ):
-            def objective(given: Weights) -> tuple[Array, Array]:
-                return trial.objective(given, begun, world, step, batch, jax.random.wrap_key_data(data))
+            def inside(field: Field):
+                def objective(given: Weights) -> tuple[Array, Array]:
+                    return trial.objective(given, begun, world, step, batch, fast_key(data), field)
 
-            return jax.value_and_grad(objective, has_aux=True)(weights)
+                return jax.value_and_grad(objective, has_aux=True)(weights)
+
+            widest = trial.graph.widest
+            if trial.engine == "whole":
+                return inside(whole_field(world.graph, batch, widest))
+            rooms = rooms_for(trial.descent.batch, widest, trial.graph.nodes)
+            return in_field(world.graph, batch, widest, rooms, inside)
 
         return one(self, state.weights, state.begun, state.world, state.step, batch, jax.random.key_data(key))
 
     def objective(
-        self, weights: Weights, begun: Weights, world: World, step: Array, batch: Int[Array, " top"], key: Key
+        self,
+        weights: Weights,
+        begun: Weights,
+        world: World,
+        step: Array,
+        batch: Int[Array, " top"],
+        key: Key,
+        field: Field,
     ) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """(5.11), or the plain loss of a batch in the practical setting; and how many nodes were looked at."""
         of_graph, of_noise, of_dropout = jax.random.split(key, 3)
@@ -218,23 +233,13 @@ class Training(Trained):
         if self.mode == "full":
             used = self.disturbed(weights, begun, self.decay(step), of_noise)
             penalty = self.penalty(weights, begun, self.decay(step))
-
-        def seen_from(field) -> tuple[Array, Array]:
-            sampled = factors(self.sampler, of_graph, field, world.graph, self.sampling())
-            masks = of_dropout if self.mode == "practical" else None
-            found = field_outputs(used, field, sampled, world.features, self.dropout, masks)
-            errors = self.losses(found, world.labels[batch])
-            there = self.present(of_graph, batch)
-            loss = jnp.sum(jnp.where(there, errors, 0)) / jnp.maximum(jnp.sum(there), 1)
-            return loss, jnp.sum(field.lower < self.graph.nodes).astype(self.dtype)
-
-        widest = self.graph.widest
-        if self.engine == "whole":
-            loss, seen = seen_from(whole_field(world.graph, batch, widest))
-        else:
-            rooms = rooms_for(self.descent.batch, widest, self.graph.nodes)
-            loss, seen = in_field(world.graph, batch, widest, rooms, seen_from)
-        return loss + penalty, seen
+        sampled = factors(self.sampler, of_graph, field, world.graph, self.sampling())
+        masks = of_dropout if self.mode == "practical" else None
+        found = field_outputs(used, field, sampled, world.features, self.dropout, masks)
+        errors = self.losses(found, world.labels[batch])
+        there = self.present(of_graph, batch)
+        loss = jnp.sum(jnp.where(there, errors, 0)) / jnp.maximum(jnp.sum(there), 1)
+        return loss + penalty, jnp.sum(field.lower < self.graph.nodes).astype(self.dtype)
 
     def losses(
         self, found: Float[Array, "top output"], labels: Float[Array, "top output"]
