@@ -63,12 +63,13 @@ def _field(trial: Training, state: Any, number: int) -> dict[str, np.ndarray]:
         sampled = factors(trial.sampler, of_graph, field, graph, trial.sampling())
         given = world.features[jnp.minimum(field.first.column, trial.graph.nodes - 1)]
         ones, keys = jnp.ones((1, trial.width), trial.dtype), jax.random.split(of_dropout)
+        many, most = field.middle.shape[0], field.lower.shape[0]
         return {
-            "third": matrix(field.third, sampled.third, room.middle),
-            "second": matrix(field.second, sampled.second, room.lower),
+            "third": matrix(field.third, sampled.third, many),
+            "second": matrix(field.second, sampled.second, most),
             "below": jnp.einsum("us,usf->uf", field.first.weight * sampled.first, given),
-            "kept1": hidden(jnp.repeat(ones, room.lower, 0), trial.dropout, keys[0]),
-            "kept2": hidden(jnp.repeat(ones, room.middle, 0), trial.dropout, keys[1]),
+            "kept1": hidden(jnp.repeat(ones, most, 0), trial.dropout, keys[0]),
+            "kept2": hidden(jnp.repeat(ones, many, 0), trial.dropout, keys[1]),
             "labels": world.labels[batch],
         }
 

@@ -20,7 +20,7 @@ Found = TypeVar("Found")
 
 
 class Room(NamedTuple):
-    """How many nodes there is room for: `middle` just below the batch, `lower` below those."""
+    """How many nodes there is room for at most: `middle` just below the batch, `lower` below those."""
 
     middle: int
     lower: int
