@@ -21,7 +21,7 @@ PARITY = 0x1BD11BDA
 
 
 def fast_key(data: UInt32[Array, "*keys 2"]) -> Key:
-    """The key with this data, for draws in steps."""
+    """The key with this data, for draws of many numbers."""
     return jax.random.wrap_key_data(data, impl=_FUSED)
 
 

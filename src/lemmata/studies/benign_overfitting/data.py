@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from lemmata.errors import require
+from lemmata.threefry import fast_key
 from lemmata.trial import Key, fixed
 
 
@@ -81,9 +82,9 @@ def draw_labels(data: Data, key: Key, samples: int, dtype: str) -> Float[Array, 
 def draw(data: Data, key: Key, samples: int, dtype: str) -> Features:
     """Draw samples as features; a larger sample begins with the same points as a smaller one."""
     label_key, noise_key = jax.random.split(key)
-    keys = sample_keys(noise_key, samples)
+    keys = jax.random.key_data(sample_keys(noise_key, samples))
     # one after another: drawn at once, they become part of the concatenation, which then takes three times as long
-    noise = jax.lax.map(lambda k: jax.random.normal(k, (data.tokens - 1, data.dim), dtype), keys)
+    noise = jax.lax.map(lambda k: jax.random.normal(fast_key(k), (data.tokens - 1, data.dim), dtype), keys)
     noise = noise * data.noise_std(dtype)[:, None]
     if data.orthogonal_noise:
         noise = noise.at[:, :, :2].set(0)
