@@ -129,9 +129,8 @@ def ranks(values: Float[Array, " n"] | UInt32[Array, " n"]) -> Int[Array, " n"]:
     place = jnp.arange(values.shape[0], dtype=jnp.int32)
     earlier = place[:, None] < place
     before = (values[:, None] < values) | ((values[:, None] == values) & earlier)
-    return jnp.sum(before, axis=0, dtype=jnp.int32).astype(
-        int
-    )  # down the columns: rows would be summed one by one
+    # down the columns: rows would be summed one by one
+    return jnp.sum(before, axis=0, dtype=jnp.int32).astype(int)
 
 
 # Diagnostics -----------------------------------------------------------------------------------------------------------

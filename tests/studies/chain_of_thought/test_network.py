@@ -11,7 +11,7 @@ import pytest
 from lemmata.bench.patterns import orthonormal
 from lemmata.guard import double
 from lemmata.studies.chain_of_thought import network
-from lemmata.studies.chain_of_thought.data import Chains, random_cycle
+from lemmata.studies.chain_of_thought.data import Chains, draw_maps, random_cycle
 
 DATA = Chains(dim=12, patterns=6, steps=3, examples=7)
 
@@ -173,3 +173,9 @@ def test_a_layer_on_top_of_others_reads_what_it_attends_to():
     expected = jax.nn.softmax(columns[:-1] @ (w @ columns[-1]))
     np.testing.assert_allclose(attention[0, 0, :-1], expected, rtol=1e-12)
     np.testing.assert_allclose(last[2:], expected @ columns[:-1, 2:], rtol=1e-12)
+
+
+def test_a_shift_goes_round_the_cycle_as_often_as_it_must():
+    """Tests may have fewer patterns than a chain has steps."""
+    maps = np.asarray(draw_maps(jax.random.key(1), 5, 2, "shift"))
+    np.testing.assert_array_equal(maps, [[1, 0], [0, 1], [1, 0], [0, 1], [1, 0]])

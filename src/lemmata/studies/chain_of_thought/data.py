@@ -125,7 +125,7 @@ def draw_maps(key: Key, steps: int, patterns: int, generator: str) -> Maps:
         return jax.vmap(lambda k: jax.random.permutation(k, patterns))(jax.random.split(key, steps))
     cycle, place = random_cycle(key, patterns)
     ahead = place[None] + 1 + jnp.arange(steps)[:, None]
-    return cycle[jnp.where(ahead < patterns, ahead, ahead - patterns)]
+    return cycle[ahead % patterns]
 
 
 def random_cycle(key: Key, patterns: int) -> tuple[Int[Array, " patterns"], Int[Array, " patterns"]]:
