@@ -26,22 +26,23 @@ class Counted:
     def __init__(self):
         self.traces = 0
 
-    def program(self, trial: Trial = OURS) -> Program:
+    def program(self, trial: Trial = OURS, options: dict[str, int | bool] | None = None) -> Program:
         def turned(given):
             self.traces += 1
             return {"sum": given["x"] + given["y"], "key": given["key"]}
 
-        return Program(turned, lambda _: trial)
+        return Program(turned, lambda _: trial, options)
 
 
 def given(size: int = 3) -> dict[str, jax.Array]:
     return {"x": jnp.arange(float(size)), "y": jnp.ones(size), "key": jax.random.key(0)}
 
 
-def test_another_process_reads_what_the_first_has_traced():
+@pytest.mark.parametrize("options", [None, {"xla_backend_optimization_level": 1}])
+def test_another_process_reads_what_the_first_has_traced(options):
     counted = Counted()
     for _ in range(3):
-        found = counted.program()(given())
+        found = counted.program(options=options)(given())
         np.testing.assert_array_equal(found["sum"], [1, 2, 3])
         assert (jax.random.key_data(found["key"]) == jax.random.key_data(jax.random.key(0))).all()
     assert counted.traces == 1

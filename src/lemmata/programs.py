@@ -97,7 +97,7 @@ class Program:
 
         def flat(*leaves: Any) -> list[Any]:
             nonlocal back
-            given = self._plain(*jax.tree.unflatten(structure, leaves))
+            given = self._function(*jax.tree.unflatten(structure, leaves))
             back = jax.tree.map(_is_trial, given, is_leaf=_is_trial)
             return jax.tree.leaves(given)
 
