@@ -53,28 +53,21 @@ class Program:
         self._trial_of = trial_of
         self._jit = lambda function: jax.jit(function, compiler_options=options)
         self._plain = self._jit(function)
-        self._ready: dict[Any, tuple[Any, Any] | None] = {}
+        self._ready: dict[Any, _Ready | None] = {}
 
     def __call__(self, *given: Any) -> Any:
-        known = self._known(given)
-        if known is None:
-            return self._plain(*given)
-        leaves, program, structure = known
-        return jax.tree.unflatten(structure, program(*leaves))
+        leaves, ready = self._found(given)
+        return self._plain(*given) if ready is None else ready(leaves)
 
     def shapes(self, *given: Any) -> Any:
         """What a call would give, as shapes and types."""
-        known = self._known(given)
-        if known is None:
-            return jax.eval_shape(self._plain, *given)
-        leaves, program, structure = known
-        return jax.tree.unflatten(structure, jax.eval_shape(program, *leaves))
+        _, ready = self._found(given)
+        return jax.eval_shape(self._plain, *given) if ready is None else ready.shapes
 
-    def _known(self, given: tuple[Any, ...]) -> tuple[list[Any], Any, Any] | None:
-        """The arguments as a list, the program for such a list, and the structure of what it gives; nothing where a program
-        cannot be kept."""
+    def _found(self, given: tuple[Any, ...]) -> "tuple[list[Any], _Ready | None]":
+        """The arguments as a list, and the program for such a list; nothing where a program cannot be kept."""
         if jax.config.jax_disable_jit or not _ours(self._trial_of(*given)):  # pyright: ignore[reportAttributeAccessIssue]
-            return None
+            return [], None
         numbers, structure = jax.tree.flatten(given)
         leaves = [leaf if hasattr(leaf, "dtype") else jnp.asarray(leaf) for leaf in numbers]
         form = tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves)
@@ -82,12 +75,8 @@ class Program:
         if place not in self._ready:
             trial, what = self._trial_of(*given), (self._function.__qualname__, str(structure), form)
             made = kept(trial, what, lambda: self._traced(structure, leaves))
-            self._ready[place] = made and (
-                self._jit(export.deserialize(made[0]).call),
-                jax.tree.structure(jax.tree.map(lambda leaf: trial if leaf else 0, made[1])),
-            )
-        ready = self._ready[place]
-        return ready and (leaves, *ready)
+            self._ready[place] = made and _Ready(*made, trial, self._jit)
+        return leaves, self._ready[place]
 
     def _traced(self, structure: Any, leaves: list[Any]) -> tuple[bytearray, Any] | None:
         """The program as a function of a list, and something of the structure that it gives, with a yes in the place of a trial
@@ -105,6 +94,27 @@ class Program:
             return export.export(self._jit(flat))(*leaves).serialize(), back
         except (NotImplementedError, ValueError):
             return None
+
+
+class _Ready:
+    """A program as it was written down. It is compiled once, whichever arrays it is first called with: `jax.jit` would compile
+    it again for those that another program has left on the device."""
+
+    def __init__(self, written: bytearray, back: Any, trial: Trial, jit: Callable[..., Any]):
+        self._exported = export.deserialize(written)
+        self._structure = jax.tree.structure(jax.tree.map(lambda leaf: trial if leaf else 0, back))
+        self._jit = jit
+        self._compiled: Any = None
+
+    def __call__(self, leaves: list[Any]) -> Any:
+        if self._compiled is None:
+            self._compiled = self._jit(self._exported.call).lower(*leaves).compile()
+        return jax.tree.unflatten(self._structure, self._compiled(*leaves))
+
+    @property
+    def shapes(self) -> Any:
+        found = [jax.ShapeDtypeStruct(one.shape, one.dtype) for one in self._exported.out_avals]
+        return jax.tree.unflatten(self._structure, found)
 
 
 def traced_once(
