@@ -55,11 +55,13 @@ def _run(options: argparse.Namespace) -> dict[str, float]:
     began = time.perf_counter()
     import jax
 
+    from lemmata import programs
     from lemmata.desk import place_order
     from lemmata.lab import work
     from lemmata.lab.pool import Pool
     from lemmata.study import study
 
+    programs.keep()  # as workers do
     spent: dict[str, float] = defaultdict(float)
     spent["import"] = time.perf_counter() - began
     inner = {"now": 0.0}

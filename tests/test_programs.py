@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from lemmata import programs
+from lemmata.lab.run import run
 from lemmata.programs import Program, kept
 from lemmata.studies.benign_overfitting.trials import BenignOverfitting
 from lemmata.studies.graph_transformer.trials.nodes import Surveying
+from lemmata.study import study
 from lemmata.trial import Trial
 from tests.toys import Decay
 
@@ -18,6 +20,7 @@ OURS = BenignOverfitting()
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("LEMMATA_CACHE", str(tmp_path))
+    monkeypatch.setattr(programs, "_keeping", True)
 
 
 class Counted:
@@ -122,3 +125,21 @@ def test_what_depends_on_a_file_is_not_kept(tmp_path):
     assert kept(Surveying(path="graph.npz"), "something", lambda: 1) == 1
     assert not (tmp_path / "programs").exists()
     assert [kept(Surveying(), "something", lambda n=n: n) for n in (1, 2)] == [1, 1]
+
+
+def test_only_workers_keep_programs(tmp_path, monkeypatch):
+    monkeypatch.setattr(programs, "_keeping", False)
+    counted = Counted()
+    for _ in range(2):
+        counted.program()(given())
+    assert counted.traces == 2
+    monkeypatch.setenv("LEMMATA_CACHE", str(tmp_path / "workers"))
+    sweep = study("multihead").figure("fig2").order("smoke").sweep
+    run(sweep, workers=1)
+    made = {path.name for path in (tmp_path / "workers" / "programs").iterdir()}
+    assert len(made) > 3
+    again = run(sweep, workers=1)
+    assert {path.name for path in (tmp_path / "workers" / "programs").iterdir()} == made
+    here = run(sweep)
+    for name in ("train_loss", "steps"):
+        np.testing.assert_allclose(again[name], here[name], rtol=1e-9)

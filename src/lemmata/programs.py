@@ -39,6 +39,16 @@ TOLD = (
 """What JAX may be told that changes a trace."""
 
 
+_keeping = False
+
+
+def keep() -> None:
+    """From now on programs are kept in this process: for workers, which are started again and again. Elsewhere writing them
+    down would only cost."""
+    global _keeping
+    _keeping = True
+
+
 class Program:
     """A function of pytrees of arrays, compiled as by `jax.jit`, whose trace is kept. `trial_of` finds the trial whose code it
     runs among its arguments."""
@@ -66,7 +76,7 @@ class Program:
 
     def _found(self, given: tuple[Any, ...]) -> "tuple[list[Any], _Ready | None]":
         """The arguments as a list, and the program for such a list; nothing where a program cannot be kept."""
-        if jax.config.jax_disable_jit or not _ours(self._trial_of(*given)):  # pyright: ignore[reportAttributeAccessIssue]
+        if not _keeping or not _ours(self._trial_of(*given)):
             return [], None
         numbers, structure = jax.tree.flatten(given)
         leaves = [leaf if hasattr(leaf, "dtype") else jnp.asarray(leaf) for leaf in numbers]

@@ -32,6 +32,7 @@ def main(tasks: int, lifeline: int, core: int) -> None:
     try:
         pickle.loads(connection.recv_bytes())
         _free(available)
+        _keep_programs()
         connection.send_bytes(pickle.dumps(("ready", None)))
         while True:
             for answer in _answers(connection.recv_bytes()):
@@ -48,6 +49,12 @@ def _free(cores: set[int]) -> None:
         sys.modules["jax"].devices()
         for thread in os.listdir("/proc/self/task"):
             os.sched_setaffinity(int(thread), cores)
+
+
+def _keep_programs() -> None:
+    """Where the work trains something."""
+    if "lemmata.programs" in sys.modules:
+        sys.modules["lemmata.programs"].keep()
 
 
 def _answers(message: bytes) -> Iterator[bytes]:
