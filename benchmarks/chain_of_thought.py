@@ -17,6 +17,7 @@ from lemmata.studies.chain_of_thought import theory
 from lemmata.studies.chain_of_thought.figures import template
 from lemmata.studies.chain_of_thought.trials import Reasoning
 from lemmata.studies.chain_of_thought.trials.testing import coordinates, errors_at, scores_of
+from lemmata.threefry import new_key
 from lemmata.trial import put, put_all
 
 PROMPTS, LENGTH, TIMES = 100_000, 20, 20
@@ -69,13 +70,13 @@ def extra(paper: bool) -> dict[str, Measure]:
     """The law of the vote at one length against simulated prompts, which pass through the layer too."""
     one = put_all(template(), {"test.prompts": 2000})
     test, d = one.test, one.data
-    rows = coordinates(test, jax.random.key(0), d.patterns, d.steps, d.dim)
+    rows = coordinates(test, new_key(0), d.patterns, d.steps, d.dim)
     trained = jnp.zeros((60, 30)).at[:23, :23].set(4 * jnp.eye(23))
     scores = scores_of(test, trained, rows, d.patterns, d.steps)
     tried = jax.jit(lambda key: errors_at(test, scores, d.steps, key, jnp.asarray(LENGTH), LENGTH))
-    jax.block_until_ready(tried(jax.random.key(0)))
+    jax.block_until_ready(tried(new_key(0)))
     began = time.perf_counter()
-    found = [tried(jax.random.key(n))["cot_vote_error"] for n in range(PROMPTS // 2000)]
+    found = [tried(new_key(n))["cot_vote_error"] for n in range(PROMPTS // 2000)]
     by_chance = float(np.mean(jax.block_until_ready(found)))
     slow = time.perf_counter() - began
     maps, transitions = theory.example_task(one)

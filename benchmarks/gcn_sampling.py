@@ -21,6 +21,7 @@ from lemmata.studies.gcn_sampling.data import DegreeGroups
 from lemmata.studies.gcn_sampling.network.fields import hidden, in_field, matrix, rooms_for
 from lemmata.studies.gcn_sampling.trials import Training
 from lemmata.studies.gcn_sampling.trials.samplers import factors
+from lemmata.threefry import key_of
 from lemmata.trial import put_all
 
 BATCH, FEATURES, LABELS, SIZES = 5, 10, 1500, (100, 1900)
@@ -48,7 +49,7 @@ def plain(trial: Training, key: Any, state: Any, count: int) -> Plain:
 def _field(trial: Training, state: Any, number: int) -> dict[str, np.ndarray]:
     """What the step of this number draws, and where it looks, as `Training.step` and `Training.objective` do."""
     world, graph = state.world, state.world.graph
-    way = jax.random.wrap_key_data(state.key)
+    way = key_of(state.key)
     of_batch, own = jax.random.split(jax.random.fold_in(way, number))
     of_graph, _, of_dropout = jax.random.split(own, 3)
     batch = world.order[jax.random.randint(of_batch, (trial.descent.batch,), 0, trial.labels)]

@@ -21,6 +21,7 @@ from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Wor
 from lemmata.studies.graph_transformer.figures import template
 from lemmata.studies.graph_transformer.network import slope
 from lemmata.studies.graph_transformer.trials import GraphTraining
+from lemmata.threefry import key_of, new_key
 from lemmata.trial import put_all, random_key, with_precision
 
 
@@ -110,7 +111,7 @@ def extra(paper: bool) -> dict[str, Measure]:
 def gradients(trial: GraphTraining, state: Any) -> Contestant:
     """What is left of a step when nothing is sampled."""
     nodes, batch = state.world.nodes, state.data[: trial.descent.batch]
-    seen = jax.jit(lambda: trial.seen(batch, state.world, jax.random.key(0)))()
+    seen = jax.jit(lambda: trial.seen(batch, state.world, new_key(0)))()
 
     def step(_: Any, weights: Any) -> Any:
         _, moved = slope(weights, state.world.signs, nodes.features[batch], seen, nodes.label[batch])
@@ -122,7 +123,7 @@ def gradients(trial: GraphTraining, state: Any) -> Contestant:
 
 def draws(trial: GraphTraining, state: Any) -> dict[str, Contestant]:
     """What a step draws: the sets of a batch with their tokens, and the labelled nodes of the batch."""
-    way, batch = jax.random.wrap_key_data(state.key), state.data[: trial.descent.batch]
+    way, batch = key_of(state.key), state.data[: trial.descent.batch]
 
     def sets(number: Any) -> Any:
         found = trial.seen(batch, state.world, jax.random.fold_in(way, number))

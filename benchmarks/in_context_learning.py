@@ -20,6 +20,7 @@ from lemmata.descent import advance
 from lemmata.studies.in_context_learning.data import tokens
 from lemmata.studies.in_context_learning.figures import template
 from lemmata.studies.in_context_learning.trials import Layer, Stack
+from lemmata.threefry import new_key
 from lemmata.trial import put, put_all, random_key, with_precision
 
 NAMES = ("query", "key", "value")
@@ -98,12 +99,12 @@ def deep_steps(trial: Stack) -> Contestant:
     """Steps on one given batch."""
     one = with_precision(trial)
     state = jax.jit(lambda key: one.start(key))(random_key(trial, 0))
-    batch = jax.jit(lambda: one.batch(jax.random.key(1), state.step, None, state.world))()
+    batch = jax.jit(lambda: one.batch(new_key(1), state.step, None, state.world))()
 
     @jax.jit
     def train(fit: Any, count: Any) -> Any:
         def body(_: Any, now: Any) -> Any:
-            return advance(one.descent, one.slope, now, batch, state.world, jax.random.key(1))
+            return advance(one.descent, one.slope, now, batch, state.world, new_key(1))
 
         return jax.lax.fori_loop(0, count, body, fit)
 
@@ -116,7 +117,7 @@ def deep_peers(trial: Stack) -> dict[str, Contestant]:
     functional = torch.nn.functional
     one = with_precision(trial)
     state = jax.jit(lambda key: one.start(key))(random_key(trial, 0))
-    batch = one.batch(jax.random.key(1), state.step, None, state.world)
+    batch = one.batch(new_key(1), state.step, None, state.world)
     context, query = (np.array(part, np.float32) for part in tokens(state.world.frame, batch))
     inputs = torch.from_numpy(np.concatenate([context, query[:, None]], axis=1))
     target = torch.from_numpy(np.array(batch.target, np.float32))

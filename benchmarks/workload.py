@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lemmata.study import studies
+from lemmata.threefry import key_of
 from lemmata.trial import Descending, Key
 
 Arrays = dict[str, Any]
@@ -98,7 +99,7 @@ def workload(name: str) -> Workload:
 
 def batch_keys(state: Any, count: int) -> tuple[Key, list[Any]]:
     """The key that a learner makes its batches from, and the numbers of its first steps."""
-    return jax.random.wrap_key_data(state.key), [jnp.asarray(n, jnp.int32) for n in range(count)]
+    return key_of(state.key), [jnp.asarray(n, jnp.int32) for n in range(count)]
 
 
 def plainly(tree: Any) -> Any:

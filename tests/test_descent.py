@@ -11,6 +11,7 @@ from lemmata.descent import Descent, Draw, Learner, batch_at
 from lemmata.errors import BadInput
 from lemmata.loop import train
 from lemmata.status import CAPPED, CONVERGED, STATUS
+from lemmata.threefry import key_of, new_key
 from lemmata.trial import Precision, Tracks, fixed
 
 
@@ -52,7 +53,7 @@ class Line(Learner):
     def record(self, state):
         return {
             "w": state.params["w"],
-            "batch": self.batch(jax.random.wrap_key_data(state.key), state.step, state.data, None),
+            "batch": self.batch(key_of(state.key), state.step, state.data, None),
         }
 
     def track(self, state):
@@ -94,7 +95,7 @@ def test_stop_rules_end_where_they_say():
 
 
 def test_every_epoch_sees_every_sample_once_in_an_order_of_its_own():
-    key, descent = jax.random.key(3), Descent(batches="epochs", batch=2)
+    key, descent = new_key(3), Descent(batches="epochs", batch=2)
     seen = [np.asarray(batch_at(descent, key, jnp.asarray(step), 8, 2)) for step in range(8)]
     first, second = np.concatenate(seen[:4]), np.concatenate(seen[4:])
     assert sorted(first) == sorted(second) == list(range(8))
@@ -102,7 +103,7 @@ def test_every_epoch_sees_every_sample_once_in_an_order_of_its_own():
 
 
 def test_samples_drawn_with_replacement_repeat_and_fresh_ones_do_not():
-    key, descent = jax.random.key(3), Descent(batches="with-replacement", batch=8)
+    key, descent = new_key(3), Descent(batches="with-replacement", batch=8)
     drawn = np.asarray(batch_at(descent, key, jnp.asarray(0), 8, 8))
     assert len(set(drawn.tolist())) < 8
     fresh = [train(line(batches="fresh", batch=4, stop="cap", steps=n))["batch"] for n in (1, 2)]
@@ -117,7 +118,7 @@ def test_a_single_pass_ends_when_every_sample_was_used():
 def test_groups_of_parameters_have_rates_of_their_own():
     trial = Line(descent=Descent(loss="squared", steps=1, stop="cap", learning_rate=0.1))
     weights = {"w": jnp.asarray(2.0), "b": jnp.asarray(1.0)}
-    state = trial.start_from(jax.random.key(0), weights=weights)
+    state = trial.start_from(new_key(0), weights=weights)
     moved = trial.step(state).params
     np.testing.assert_allclose(moved["b"], 1 - 0.3)
     np.testing.assert_allclose(moved["w"], 2.0)

@@ -1,12 +1,13 @@
-"""Keys for steps: the numbers of `jax.random`, to the bit."""
+"""The keys of the lab: the numbers of `jax.random`, to the bit."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lemmata import native, threefry
 from lemmata.guard import double
-from lemmata.threefry import fast_key
+from lemmata.threefry import key_of, new_key, plain_key
 
 DRAWS = {
     "bits": lambda key: [jax.random.bits(key, (5, 7), f"uint{n}") for n in (8, 16, 32, 64)],
@@ -24,14 +25,45 @@ DRAWS = {
 }  # fmt: skip
 
 
+@pytest.mark.skipif(not threefry.by_kernel(), reason="there is no C++ compiler")
+def test_the_kernel_is_used_where_there_is_one():
+    assert jax.random.key_impl(new_key(0)) != jax.random.key_impl(jax.random.key(0))
+
+
 @pytest.mark.parametrize("name", DRAWS)
-def test_draws_from_fast_keys_are_those_of_jax(name):
+@pytest.mark.parametrize("lanes", [(), (3,), (2, 2)])
+def test_draws_from_keys_of_the_lab_are_those_of_jax(name, lanes):
     with double():
-        key = jax.random.key(11)
-        wanted, found = (
-            DRAWS[name](key),
-            jax.jit(lambda data: DRAWS[name](fast_key(data)))(jax.random.key_data(key)),
-        )
-        for one, other in zip(jax.tree.leaves(wanted), jax.tree.leaves(found), strict=True):
+        data = jax.random.key_data(jax.random.split(jax.random.key(11), lanes)).reshape(-1, 2)
+        wanted = [DRAWS[name](jax.random.wrap_key_data(one)) for one in data]
+        drawn = lambda one: DRAWS[name](key_of(one))  # noqa: E731
+        for _ in lanes:
+            drawn = jax.vmap(drawn)
+        found = jax.jit(drawn)(data.reshape(*lanes, 2))
+        for one, other in zip(jax.tree.leaves(_stacked(wanted)), jax.tree.leaves(found), strict=True):
             assert one.dtype == other.dtype
-            np.testing.assert_array_equal(one, other)
+            np.testing.assert_array_equal(one, other.reshape(one.shape))
+
+
+def _stacked(trees):
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
+
+
+def test_a_plain_key_is_one_of_jax():
+    drawn = jax.random.poisson(plain_key(new_key(3)), 5.0, (100,))
+    np.testing.assert_array_equal(drawn, jax.random.poisson(jax.random.key(3), 5.0, (100,)))
+
+
+def test_keys_of_numbers_are_those_of_jax():
+    with double():
+        for number in (0, 1, 2**31, 2**63 - 1):
+            assert (jax.random.key_data(new_key(number)) == jax.random.key_data(jax.random.key(number))).all()
+
+
+def test_without_a_kernel_the_keys_are_those_of_jax(monkeypatch):
+    monkeypatch.setattr(native, "loaded", lambda *_: False)
+    threefry.by_kernel.cache_clear()
+    try:
+        assert jax.random.key_impl(new_key(0)) == jax.random.key_impl(jax.random.key(0))
+    finally:
+        threefry.by_kernel.cache_clear()

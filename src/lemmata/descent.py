@@ -14,6 +14,7 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from lemmata.errors import require
+from lemmata.threefry import key_of
 from lemmata.trial import Descending, Key, fixed
 
 Loss = Literal["logistic", "hinge", "squared", "cross-entropy", "linear"]
@@ -307,7 +308,7 @@ class Learner(Trained):
         return self._looked(begun)
 
     def step(self, state: Learning) -> Learning:
-        way, world = jax.random.wrap_key_data(state.key), state.world
+        way, world = key_of(state.key), state.world
         coming = state.step + 1
         batch = self.batch(way, coming, state.data, world)
         rates = self.rates(state.params)

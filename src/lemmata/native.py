@@ -1,7 +1,7 @@
 """Kernels: C++ that lies beside a module, compiled once for a machine and called from inside compiled programs.
 
-A kernel is an addition. Its module has the same in JAX, which says what it computes, which it is tested against, and which runs
-where there is no compiler.
+A kernel is an addition. The same exists in JAX, which says what it computes, which it is tested against, and which runs where
+there is no compiler. What kernels share is in `vectors.h`.
 """
 
 import ctypes
@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -17,6 +18,25 @@ from pathlib import Path
 from lemmata.guard import cache_folder
 
 OPTIONS = ("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", "-w")
+HOME = Path(__file__).parent
+
+_kernels: dict[str, tuple[str, ...]] = {}
+"""For every handler that can be called its file, seen from here, and all handlers of that file."""
+
+
+def names() -> list[str]:
+    """The handlers that can be called."""
+    return list(_kernels)
+
+
+def called_by(program: str) -> set[tuple[str, ...]]:
+    """The kernels that a program calls."""
+    return {kernel for name, kernel in _kernels.items() if f"@{name}(" in program}
+
+
+def have(kernels: Iterable[tuple[str, ...]]) -> bool:
+    """Whether all of them can be called, in another process than the one that found them."""
+    return all(loaded(HOME / file, *handlers) for file, *handlers in kernels)
 
 
 @cache
@@ -31,6 +51,7 @@ def loaded(source: Path, *handlers: str) -> bool:
         return False
     for name in handlers:
         jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(getattr(library, name)), platform="cpu")
+        _kernels[name] = os.path.relpath(source, HOME), *handlers
     return True
 
 
@@ -44,14 +65,16 @@ def _compiled(source: Path) -> Path:
         raise OSError("there is no C++ compiler.")
     # What the compiler defines by itself: its version, and the instructions that it may use.
     told = _said(compiler, "-march=native", "-dM", "-E", "-x", "c++", os.devnull)
-    code = "\0".join((source.read_text(), told, *OPTIONS, version("jaxlib")))
+    headers = [header.read_text() for header in sorted(HOME.glob("*.h"))]
+    code = "\0".join((source.read_text(), *headers, told, *OPTIONS, version("jaxlib")))
     name = f"{source.stem}-{hashlib.sha256(code.encode()).hexdigest()[:16]}.so"
     library = cache_folder() / "kernels" / name
     if not library.exists():
         library.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=library.parent) as folder:
             made = Path(folder) / name
-            _said(compiler, *OPTIONS, f"-I{jax.ffi.include_dir()}", str(source), "-o", str(made))
+            found = (f"-I{HOME}", f"-I{jax.ffi.include_dir()}")
+            _said(compiler, *OPTIONS, *found, str(source), "-o", str(made))
             made.replace(library)  # at once: another process may be looking for it
     return library
 

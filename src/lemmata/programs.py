@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 from jax import export
 
-from lemmata import guard
+from lemmata import guard, native, threefry
 from lemmata.source import trial_digest
 from lemmata.trial import Trial, fields
 
@@ -85,34 +85,51 @@ class Program:
         if place not in self._ready:
             trial, what = self._trial_of(*given), (self._function.__qualname__, str(structure), form)
             made = kept(trial, what, lambda: self._traced(structure, leaves))
-            self._ready[place] = made and _Ready(*made, trial, self._jit)
-        return leaves, self._ready[place]
+            self._ready[place] = (
+                _Ready(made, trial, self._jit) if made and native.have(made.kernels) else None
+            )
+        return [_plain(leaf) for leaf in leaves], self._ready[place]
 
-    def _traced(self, structure: Any, leaves: list[Any]) -> tuple[bytearray, Any] | None:
-        """The program as a function of a list, and something of the structure that it gives, with a yes in the place of a trial
-        (structures and trials do not survive being written down); nothing for a program that calls back into Python or calls
-        a kernel. (An error of the function itself comes up again when it is called.)"""
+    def _traced(self, structure: Any, leaves: list[Any]) -> "_Written | None":
+        """The program as it is written down; nothing for a program that calls back into Python. (An error of the function
+        itself comes up again when it is called.)"""
         back: Any = None
+        kinds = [jax.random.key_impl(leaf) if _is_key(leaf) else None for leaf in leaves]
 
-        def flat(*leaves: Any) -> list[Any]:
+        def flat(*plain: Any) -> list[Any]:
             nonlocal back
-            given = self._function(*jax.tree.unflatten(structure, leaves))
+            keyed = [
+                leaf if kind is None else jax.random.wrap_key_data(leaf, impl=kind)
+                for leaf, kind in zip(plain, kinds, strict=True)
+            ]
+            given = self._function(*jax.tree.unflatten(structure, keyed))
             back = jax.tree.map(_is_trial, given, is_leaf=_is_trial)
             return jax.tree.leaves(given)
 
+        allowed = [export.DisabledSafetyCheck.custom_call(name) for name in native.names()]
         try:
-            return export.export(self._jit(flat))(*leaves).serialize(), back
+            made = export.export(self._jit(flat), disabled_checks=allowed)(*map(_plain, leaves))
+            return _Written(made.serialize(), back, native.called_by(made.mlir_module()))
         except (NotImplementedError, ValueError):
             return None
+
+
+class _Written(NamedTuple):
+    """A program as a function of a list of arrays (keys as their data), something of the structure that it gives, with a yes in
+    the place of a trial (structures and trials do not survive being written down), and the kernels that it calls."""
+
+    program: bytearray
+    back: Any
+    kernels: set[tuple[str, ...]]
 
 
 class _Ready:
     """A program as it was written down. It is compiled once, whichever arrays it is first called with: `jax.jit` would compile
     it again for those that another program has left on the device."""
 
-    def __init__(self, written: bytearray, back: Any, trial: Trial, jit: Callable[..., Any]):
-        self._exported = export.deserialize(written)
-        self._structure = jax.tree.structure(jax.tree.map(lambda leaf: trial if leaf else 0, back))
+    def __init__(self, written: _Written, trial: Trial, jit: Callable[..., Any]):
+        self._exported = export.deserialize(written.program)
+        self._structure = jax.tree.structure(jax.tree.map(lambda leaf: trial if leaf else 0, written.back))
         self._jit = jit
         self._compiled: Any = None
 
@@ -140,7 +157,9 @@ def kept(trial: Trial, what: Any, make: Callable[[], Made]) -> Made:
     if not _ours(trial):
         return make()
     kinds = [f"{kind.__module__}.{kind.__qualname__}" for kind in _kinds(trial)]
-    words = repr((what, kinds, trial_digest(trial), _lab(), _told(), jax.default_backend()))
+    words = repr(
+        (what, kinds, trial_digest(trial), _lab(), _told(), jax.default_backend(), threefry.by_kernel())
+    )
     path = guard.cache_folder() / "programs" / hashlib.sha256(words.encode()).hexdigest()[:32]
     with contextlib.suppress(OSError):
         seal, _, found = path.read_bytes().partition(b"\n")
@@ -166,6 +185,14 @@ def _is_trial(node: Any) -> bool:
     return isinstance(node, Trial)
 
 
+def _is_key(leaf: Any) -> bool:
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _plain(leaf: Any) -> Any:
+    return jax.random.key_data(leaf) if _is_key(leaf) else leaf
+
+
 def _ours(trial: Trial) -> bool:
     """Whether all that a program of the trial depends on is known: its code is the lab's, and it reads no file."""
     reads = any(name.rpartition(".")[2] in FILES and value for name, value in fields(trial).items())
@@ -185,7 +212,8 @@ def _kinds(owner: Any) -> Iterator[type]:
 def _lab() -> tuple[str, ...]:
     """The code that the programs of all trials go through, and the releases that it builds on."""
     home = Path(__file__).parent
-    files = [path for path in sorted(home.rglob("*.py")) if "studies" not in path.relative_to(home).parts]
+    own = [path for path in sorted(home.rglob("*")) if path.suffix in (".py", ".cc", ".h")]
+    files = [path for path in own if "studies" not in path.relative_to(home).parts]
     code = hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
     return code, *map(version, PACKAGES)
 

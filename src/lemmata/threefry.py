@@ -1,68 +1,74 @@
-"""JAX's random numbers in one pass: the same bits from the same keys, without the loop that JAX makes of them on CPU.
+"""The keys of the lab: the random numbers of `jax.random`, to the bit, from a kernel where there is one.
 
-`jax.random` goes through its 20 rounds of Threefry-2x32 (Salmon et al. 2011) in a compiled loop that writes all words to memory
-five times. Here the rounds are written out, so that the compiler fuses them with what uses the bits: two to three times as fast
-where there are many, and one kernel instead of some twenty where there are few. `jax.random` works on such keys as on its own.
+XLA makes some twenty kernels of every draw from a key of JAX's own (Threefry-2x32, Salmon et al. 2011), which take a third of a
+second to compile, write all words to memory five times, and are made anew in every kernel that uses the numbers. `threefry.cc`
+is compiled once for a machine; a draw is one call of it. `jax.random` works on such keys as on its own, which are used where
+there is no compiler or no processor.
 """
 
-import math
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.extend.random import define_prng_impl, threefry_prng_impl
 from jaxtyping import Array, UInt, UInt32
 
-from lemmata.trial import Key
+from lemmata import native
 
-TURNS = ((13, 15, 26, 6), (17, 29, 16, 24))
-"""By how many bits words are turned in the rounds of every group of four."""
-
-PARITY = 0x1BD11BDA
+KERNEL = Path(__file__).with_name("threefry.cc")
+HANDLERS = ("threefry_split", "threefry_fold", *(f"threefry_bits_{width}" for width in (8, 16, 32, 64)))
 
 
-def fast_key(data: UInt32[Array, "*keys 2"]) -> Key:
-    """The key with this data, for draws of many numbers."""
-    return jax.random.wrap_key_data(data, impl=_FUSED)
+def new_key(number: Any) -> Array:
+    """The key of a number: `jax.random.key`."""
+    return jax.random.key(number, impl=_kind())
 
 
-def _threefry(key: UInt32[Array, "2"], low: UInt32[Array, "*n"]) -> tuple[Array, Array]:
-    """The two words of every counter (0, low)."""
-    keys = key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(PARITY)
-    one, two = jnp.broadcast_to(keys[0], low.shape), low + keys[1]
-    for group in range(5):
-        for turn in TURNS[group % 2]:
-            one = one + two
-            two = one ^ ((two << jnp.uint32(turn)) | (two >> jnp.uint32(32 - turn)))
-        one = one + keys[(group + 1) % 3]
-        two = two + keys[(group + 2) % 3] + jnp.uint32(group + 1)
-    return one, two
+def key_of(data: UInt32[Array, "*keys 2"]) -> Array:
+    """The keys with this data: `jax.random.wrap_key_data`."""
+    return jax.random.wrap_key_data(data, impl=_kind())
 
 
-def _counters(shape: tuple[int, ...]) -> UInt32[Array, "*shape"]:
-    return jax.lax.iota(jnp.uint32, math.prod(shape)).reshape(shape)
+def plain_key(key: Array) -> Array:
+    """The same key as one of JAX's own: `jax.random.poisson` takes no other."""
+    return jax.random.wrap_key_data(jax.random.key_data(key), impl=threefry_prng_impl)
+
+
+@cache
+def by_kernel() -> bool:
+    """Whether the kernel makes the numbers."""
+    return jax.default_backend() == "cpu" and native.loaded(KERNEL, *HANDLERS)
+
+
+def _kind() -> Any:
+    return _NATIVE if by_kernel() else threefry_prng_impl
+
+
+def _call(name: str, shape: tuple[int, ...], kind: str, *given: Array) -> Array:
+    call = jax.ffi.ffi_call(name, jax.ShapeDtypeStruct(shape, kind), vmap_method="broadcast_all")
+    return call(*given)
 
 
 def _bits(key: UInt32[Array, "2"], width: int, shape: tuple[int, ...]) -> UInt[Array, "*shape"]:
-    one, two = _threefry(key, _counters(shape))
-    if width == 64:
-        return (one.astype(jnp.uint64) << jnp.uint64(32)) | two.astype(jnp.uint64)
-    return (one ^ two).astype(f"uint{width}")
+    return _call(f"threefry_bits_{width}", shape, f"uint{width}", key)
 
 
 def _split(key: UInt32[Array, "2"], shape: tuple[int, ...]) -> UInt32[Array, "*shape 2"]:
-    return jnp.stack(_threefry(key, _counters(shape)), axis=-1)
+    return _call("threefry_split", (*shape, 2), "uint32", key)
 
 
 def _fold_in(key: UInt32[Array, "2"], data: Array | int) -> UInt32[Array, "2"]:
-    return jnp.stack(_threefry(key, jnp.asarray(data, jnp.uint32)))
+    return _call("threefry_fold", (2,), "uint32", key, jnp.asarray(data, jnp.uint32))
 
 
-_FUSED = define_prng_impl(
+_NATIVE = define_prng_impl(
     key_shape=(2,),
     seed=threefry_prng_impl.seed,
     split=_split,
     random_bits=_bits,
     fold_in=_fold_in,
-    name="threefry2x32-fused",
-    tag="fused",
+    name="threefry2x32-kernel",
+    tag="kernel",
 )

@@ -22,6 +22,7 @@ from jaxtyping import Array, Bool, Float, PyTree
 
 from lemmata.errors import BadInput, require, shortened, unknown
 from lemmata.guard import double
+from lemmata.threefry import new_key
 
 Key = Array
 State = PyTree
@@ -348,7 +349,7 @@ def identities(trial: Trial, seeds: tuple[int, ...]) -> bytes:
 def random_key(trial: Trial, seed: int) -> Key:
     """The random key of a cell."""
     with double():
-        return jax.random.key(key_number(trial, seed))
+        return new_key(key_number(trial, seed))
 
 
 def key_number(trial: Trial, seed: int) -> int:

@@ -17,8 +17,9 @@ from lemmata.bench.patterns import (
     separation,
     share_count,
 )
+from lemmata.threefry import new_key
 
-KEY = jax.random.key(0)
+KEY = new_key(0)
 
 orthonormal = jax.jit(orthonormal, static_argnums=(1, 2, 3))
 pattern_sets = jax.jit(pattern_sets, static_argnums=(1, 2, 3), static_argnames=("members", "spread"))

@@ -19,6 +19,7 @@ from lemmata.bench.probes import (
     paid_by_role,
     smallest,
 )
+from lemmata.threefry import new_key
 
 MAPS = jnp.asarray([[[0.5, 0.2, 0.3], [0.1, 0.1, 0.8]], [[0.7, 0.2, 0.1], [0.3, 0.1, 0.6]]])
 
@@ -60,7 +61,7 @@ def test_lucky_neurons_by_every_definition():
 
 
 def test_shares_of_lucky_neurons_are_those_of_random_directions():
-    hidden = jax.random.normal(jax.random.key(1), (10, 100_000))
+    hidden = jax.random.normal(new_key(1), (10, 100_000))
     for kind, size, share in (
         ("nearest", 0.0, 0.2),
         ("active", 0.0, 0.5),

@@ -8,12 +8,13 @@ import pytest
 from lemmata.bench.patterns import orthonormal
 from lemmata.bench.starts import carrier, initial_errors, push, signs, turned, unit_spectral
 from lemmata.bench.votes import Weights
+from lemmata.threefry import new_key
 
-BASE = np.asarray(orthonormal(jax.random.key(0), 4, 8, jnp.float32)).astype(float)
+BASE = np.asarray(orthonormal(new_key(0), 4, 8, jnp.float32)).astype(float)
 
 
 def normal(seed, *shape):
-    return jax.random.normal(jax.random.key(seed), shape, jnp.float64)
+    return jax.random.normal(new_key(seed), shape, jnp.float64)
 
 
 def model(initial, error):
@@ -82,6 +83,6 @@ def test_push_sends_patterns_to_unit_vectors_and_the_rest_to_zero():
 
 
 def test_votes_are_fair_signs_of_the_given_size():
-    votes = np.asarray(signs(jax.random.key(0), (40, 100), 0.1, jnp.float64))
+    votes = np.asarray(signs(new_key(0), (40, 100), 0.1, jnp.float64))
     np.testing.assert_allclose(np.abs(votes), 0.1)
     assert abs((votes > 0).mean() - 0.5) < 0.04  # five standard errors

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from lemmata.bench.votes import Weights, attended, attention, batch_slope, features, fold, perceptron
+from lemmata.threefry import new_key
 
 DIM, NEURONS, ROWS, TOKENS = 5, 11, 3, 4
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2), static_argnames="dtype")
 def made(heads=1, value=5, dtype=jnp.float64):
-    keys = iter(jax.random.split(jax.random.key(0), 9))
+    keys = iter(jax.random.split(new_key(0), 9))
 
     def normal(*shape):
         return jax.random.normal(next(keys), shape, dtype)
@@ -111,7 +112,7 @@ def test_single_precision_stays_single():
 
 def test_slope_of_a_batch_is_the_mean_of_the_slopes():
     weights, _, tokens, vote, _ = made()
-    batch = {"asker": jax.random.normal(jax.random.key(5), (7, ROWS, DIM)), "sign": jnp.arange(7.0) - 3}
+    batch = {"asker": jax.random.normal(new_key(5), (7, ROWS, DIM)), "sign": jnp.arange(7.0) - 3}
 
     def loss(folded, sample):
         seen = features(folded, sample["asker"], tokens)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from lemmata.descent import Descent, advance, begin, logistic_loss
 from lemmata.reduce import heads as grouped
+from lemmata.threefry import new_key
 
 
 def toy_loss(params, members, inputs, labels):
@@ -21,7 +22,7 @@ def toy_loss(params, members, inputs, labels):
 
 @partial(jax.jit, static_argnums=1)
 def toy(seed, groups):
-    keys = jax.random.split(jax.random.key(seed), 4)
+    keys = jax.random.split(new_key(seed), 4)
     params = {"w": jax.random.normal(keys[0], (groups, 3)), "u": jax.random.normal(keys[1], (groups,))}
     return params, jax.random.normal(keys[2], (7, 3)), jax.random.rademacher(keys[3], (7,), dtype=float)
 

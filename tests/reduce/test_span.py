@@ -7,6 +7,7 @@ import optax
 import pytest
 
 from lemmata.reduce.span import into_span, out_of_span, span_basis
+from lemmata.threefry import new_key
 
 
 def network(weights, tokens):
@@ -28,7 +29,7 @@ def descend(weights, tokens, labels, optimiser, steps=100):
 
 
 def instance():
-    keys = jax.random.split(jax.random.key(0), 4)
+    keys = jax.random.split(new_key(0), 4)
     tokens = jax.random.normal(keys[0], (4, 3, 40), jnp.float64)
     weights = tuple(jax.random.normal(k, (40, 5), jnp.float64) * 0.3 for k in keys[1:])
     return weights, tokens, jnp.asarray([1.0, -1, 1, -1])

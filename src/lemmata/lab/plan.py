@@ -21,6 +21,7 @@ from lemmata.lab.work import NARROWEST, Chunk, failure
 from lemmata.programs import kept
 from lemmata.source import trial_digest
 from lemmata.sweep import Cell, Cells
+from lemmata.threefry import new_key
 from lemmata.trial import Descending, Trial, kind, with_precision
 
 LANE_BUDGET = 1 << 20
@@ -194,7 +195,7 @@ def state_bytes(trial: Trial) -> tuple[int, int]:
 
 
 def _start_sizes(trial: Descending) -> tuple[int, int]:
-    program = jax.make_jaxpr(with_precision(trial).start)(jax.random.key(0))
+    program = jax.make_jaxpr(with_precision(trial).start)(new_key(0))
     return sum(map(_bytes, program.out_avals)), max(_made(program.jaxpr), default=0)
 
 

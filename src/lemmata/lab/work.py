@@ -19,6 +19,7 @@ from lemmata.loop import Lanes, fill, lane_records, read, run_block
 from lemmata.source import trial_digest
 from lemmata.status import CAPPED, CONVERGED, RUNNING
 from lemmata.sweep import Cell
+from lemmata.threefry import new_key
 from lemmata.trial import Computed, Descending, Key, key_number
 
 
@@ -272,7 +273,7 @@ def _keys(cells: Sequence[Cell], count: int) -> Key:
     return _make_keys(numbers)
 
 
-_make_keys = jax.jit(jax.vmap(jax.random.key))
+_make_keys = jax.jit(jax.vmap(new_key))
 
 
 def _drop_idle(lanes: Lanes, occupants: list[Cell | None], width: int) -> tuple[Lanes, list[Cell | None]]:

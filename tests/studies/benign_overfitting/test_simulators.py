@@ -20,6 +20,7 @@ from lemmata.studies.benign_overfitting.trials.instances import (
     wishart_instance,
 )
 from lemmata.studies.benign_overfitting.trials.simulators import Grams, Rows, coefficients, drive
+from lemmata.threefry import new_key
 from lemmata.trial import put, put_all, random_key
 
 INSTANCES = [
@@ -92,19 +93,19 @@ def test_gather_and_scatter_are_transposes():
         index = feature_index(labels, 3)
         return rows, gather(rows, labels), scatter(jnp.asarray(tokens), labels), index
 
-    rows, gathered, scattered, index = map(np.asarray, both(jax.random.key(3)))
+    rows, gathered, scattered, index = map(np.asarray, both(new_key(3)))
     assert np.vdot(gathered, tokens) == pytest.approx(np.vdot(rows, scattered))
     np.testing.assert_array_equal(gathered, rows[index])
 
 
 def test_a_larger_training_set_begins_with_the_smaller_one():
     data = Data(samples=4, tokens=3, dim=10)
-    few, many = jax.jit(lambda key: [draw(data, key, n, "float64").rows for n in (4, 9)])(jax.random.key(0))
+    few, many = jax.jit(lambda key: [draw(data, key, n, "float64").rows for n in (4, 9)])(new_key(0))
     np.testing.assert_array_equal(few, many[: few.shape[0]])
 
 
 def test_orthogonal_noise_is_orthogonal_to_the_signals():
-    rows, _ = draw(Data(samples=4, tokens=3, dim=10, orthogonal_noise=True), jax.random.key(0), 4, "float64")
+    rows, _ = draw(Data(samples=4, tokens=3, dim=10, orthogonal_noise=True), new_key(0), 4, "float64")
     gram = np.asarray(rows @ rows.T)
     assert np.abs(gram[:2, 2:]).max() == 0
 
@@ -130,7 +131,7 @@ def test_gradients_are_those_of_lemma_b1():
         )
         return by_hand, jax.grad(loss, (0, 1, 2))(w.query, w.key, w.value)
 
-    for hand, auto in zip(*both(jax.random.key(5)), strict=True):
+    for hand, auto in zip(*both(new_key(5)), strict=True):
         np.testing.assert_allclose(hand, auto, rtol=1e-10, atol=1e-14)
 
 
@@ -145,7 +146,7 @@ def at_the_start(given, key):
 
 def test_printed_coefficients_are_entries_of_alpha_and_beta():
     """Eqs 181, 182, 185, 190 and the lost beta_++ = alpha_++, entry by entry on a small instance."""
-    start, view, alpha, beta, out = jax.tree.map(np.asarray, at_the_start(trial(5), jax.random.key(1)))
+    start, view, alpha, beta, out = jax.tree.map(np.asarray, at_the_start(trial(5), new_key(1)))
     slope, values, gram = expit(-start.labels * out), view.values, start.gram
     phi = softmax(view.logits, axis=-1)
     centred = phi * (values[:, None, :] - np.einsum("nij,nj->ni", phi, values)[:, :, None])
@@ -167,7 +168,7 @@ def test_printed_coefficients_are_entries_of_alpha_and_beta():
 
 def test_rows_of_alpha_sum_to_zero():
     """F.12: the rows of the softmax Jacobian do, so those of alpha do."""
-    _, _, alpha, beta, _ = at_the_start(trial(5, False), jax.random.key(2))
+    _, _, alpha, beta, _ = at_the_start(trial(5, False), new_key(2))
     assert np.abs(np.asarray(alpha).sum(1)).max() < 1e-14 * np.abs(alpha).max() * 100
     assert np.abs(np.asarray(beta).sum(1)).max() > 1e-6 * np.abs(beta).max()
 
@@ -205,7 +206,7 @@ def test_wishart_start_has_the_law_of_the_explicit_start():
             ]
         )
 
-    keys = jax.random.split(jax.random.key(0), draws)
+    keys = jax.random.split(new_key(0), draws)
     args = (t.data, t.network, 4)
     explicit, in_law = (
         np.asarray(jax.lax.map(lambda k, one=one: summary(one(k)), keys))
@@ -262,7 +263,7 @@ def test_frozen_parts_stay_as_they_were_and_all_forms_agree(attention, value):
 def test_ones_own_data_and_weights_come_in_by_the_door():
     """Weights of one's own: doubled read-outs quadruple the speed of the values. Data of one's own: labels turned round."""
     base = trial(*SHARED)
-    key = jax.random.key(3)
+    key = new_key(3)
     drawn = jax.jit(lambda key: draw_explicit(base.data, base.network, base.test_points, key, "float64"))(key)
     same = train(base, key=key, data=drawn.train, weights=drawn.weights)
     assert same["test_loss"] == train(base, key=key)["test_loss"]
@@ -277,7 +278,7 @@ def test_ones_own_data_and_weights_come_in_by_the_door():
 def test_divisors_divide_the_initial_weights_and_the_read_out_apart():
     """Uniform laws in (-b, b) with b = 1/sqrt(fan in) over the divisor; the largest of many draws comes within 1 % of b."""
     network = Network(key_dim=40, value_dim=60, init_divisor=4.0, readout_divisor=2.0)
-    weights = jax.jit(lambda key: draw_weights(network, key, 100, "float64"))(jax.random.key(0))
+    weights = jax.jit(lambda key: draw_weights(network, key, 100, "float64"))(new_key(0))
     for matrix in weights[:3]:
         assert np.abs(matrix).max() == pytest.approx(0.1 / 4, rel=0.01)
     assert np.abs(weights.readout).max() == pytest.approx(60**-0.5 / 2, rel=0.1)
@@ -288,7 +289,7 @@ def test_divisors_divide_the_initial_weights_and_the_read_out_apart():
 def test_test_points_are_not_training_points(sampling):
     """A fresh noise token has no more to do with a training token than two training tokens of different samples have."""
     t = gaussian(40, 60, sampling=sampling)
-    start = jax.jit(lambda k: t.instance(k))(jax.random.key(2))
+    start = jax.jit(lambda k: t.instance(k))(new_key(2))
     own = np.asarray(start.gram)[2:, 2:]
     assert np.abs(start.fresh.cross[:, 2:]).max() < 0.8 * np.diag(own)[::2].min()
     assert not np.array_equal(np.asarray(start.fresh.value[: len(own)]), np.asarray(start.value[2:]))
@@ -311,8 +312,8 @@ def test_the_convolutional_rival_is_its_formula_and_learns():
     descent = Descent(learning_rate=1.0, steps=400)
     filters = Filters(std=0.1, filters=3)
     rival = Convolution(data=data, network=filters, descent=descent, test_points=5, precision="float64")
-    weights = rival.network.draw(jax.random.key(0), 30, "float64")
-    tokens = jax.random.normal(jax.random.key(1), (2, 2, 30))
+    weights = rival.network.draw(new_key(0), 30, "float64")
+    tokens = jax.random.normal(new_key(1), (2, 2, 30))
     plus, minus = (sum(max(float(w @ x), 0) ** 3 for w in part for x in tokens[1]) / 3 for part in weights)
     assert rival.network.output(weights, tokens)[1] == pytest.approx(plus - minus)
     done = train(rival, 0)
@@ -324,13 +325,13 @@ def test_the_convolutional_rival_is_its_formula_and_learns():
 @pytest.mark.slow
 def test_passive_rows_move_nothing():
     t = put(trial(4, simulator="gram"), "descent.steps", 20)
-    few, many = (train(put(t, "test_points", n), key=jax.random.key(1))["train_loss"] for n in (2, 10))
+    few, many = (train(put(t, "test_points", n), key=new_key(1))["train_loss"] for n in (2, 10))
     assert few == many
 
 
 def test_gram_identities_hold_after_many_steps():
     t = trial(3)
-    key = jax.random.key(7)
+    key = new_key(7)
     start = jax.jit(lambda k: t.instance(k))(key)
 
     @jax.jit

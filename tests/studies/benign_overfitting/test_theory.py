@@ -22,6 +22,7 @@ from lemmata.studies.benign_overfitting.theory import setting
 from lemmata.studies.benign_overfitting.trials import BenignOverfitting
 from lemmata.studies.benign_overfitting.trials.instances import Fresh, Instance
 from lemmata.studies.benign_overfitting.trials.simulators import Leading, Rows, coefficients, drive
+from lemmata.threefry import new_key
 from lemmata.trial import put, with_precision
 
 STEPS, N, M = 3000, 6, 3
@@ -49,7 +50,7 @@ def trial_at(control: float) -> BenignOverfitting:
 def run(control: float):
     """Start, end and history of a run at N SNR^2 = control, with the theory's setting."""
     trial = trial_at(control)
-    start, rows, history = _follow(with_precision(trial), jax.random.key(11))
+    start, rows, history = _follow(with_precision(trial), new_key(11))
     names = ("logits", "values", "norms", "rates")
     past = {name: np.asarray(value) for name, value in zip(names, history, strict=True)}
     past["margins"] = np.asarray(start.labels * output(*history[:2]))

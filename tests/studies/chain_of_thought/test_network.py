@@ -12,6 +12,7 @@ from lemmata.bench.patterns import orthonormal
 from lemmata.guard import double
 from lemmata.studies.chain_of_thought import network
 from lemmata.studies.chain_of_thought.data import Chains, draw_maps, random_cycle
+from lemmata.threefry import new_key
 
 DATA = Chains(dim=12, patterns=6, steps=3, examples=7)
 
@@ -23,9 +24,9 @@ slope = jax.jit(network.slope)
 def drawn():
     @jax.jit
     def draw():
-        frame = orthonormal(jax.random.key(0), 12, 12, jnp.float64)
-        w = 0.3 * jax.random.normal(jax.random.key(1), (24, 24))
-        prompts = DATA.draw(jax.random.key(2), 5)
+        frame = orthonormal(new_key(0), 12, 12, jnp.float64)
+        w = 0.3 * jax.random.normal(new_key(1), (24, 24))
+        prompts = DATA.draw(new_key(2), 5)
         tokens = jax.vmap(lambda p: network.tokens_of(p, frame[:6], frame[6:9]))(prompts)
         return frame, w, prompts, tokens
 
@@ -135,7 +136,7 @@ def test_expected_counts_are_the_mean_of_drawn_prompts():
 
 @pytest.mark.parametrize("generator", ["shift", "random"])
 def test_steps_of_a_task_are_injective_and_shifts_have_no_fixed_point(generator):
-    maps = np.asarray(Chains(generator=generator).maps(jax.random.key(0)))
+    maps = np.asarray(Chains(generator=generator).maps(new_key(0)))
     assert all(sorted(one) == list(range(20)) for one in maps)
     if generator == "shift":
         assert (maps != np.arange(20)).all()
@@ -144,7 +145,7 @@ def test_steps_of_a_task_are_injective_and_shifts_have_no_fixed_point(generator)
 
 @pytest.mark.parametrize("patterns", [2, 20, 1700])
 def test_a_random_cycle_is_the_permutation_of_jax_with_its_places(patterns):
-    key = jax.random.key(patterns)
+    key = new_key(patterns)
     cycle, place = jax.jit(lambda: random_cycle(key, patterns))()
     np.testing.assert_array_equal(cycle, jax.random.permutation(key, patterns))
     np.testing.assert_array_equal(place, np.argsort(cycle))
@@ -152,7 +153,7 @@ def test_a_random_cycle_is_the_permutation_of_jax_with_its_places(patterns):
 
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_a_prompt_shows_the_matching_share_and_hides_what_comes_later(shuffled):
-    prompts = Chains(dim=12, patterns=6, steps=3, examples=7, shuffled=shuffled).draw(jax.random.key(3), 18)
+    prompts = Chains(dim=12, patterns=6, steps=3, examples=7, shuffled=shuffled).draw(new_key(3), 18)
     first = prompts.top[:, : 7 * 3 : 3]
     start = np.asarray([np.arange(18)[n] // 3 % 6 for n in range(18)])
     assert ((np.asarray(first) == start[:, None]).sum(1) == round(0.4 * 7)).all()
@@ -177,5 +178,5 @@ def test_a_layer_on_top_of_others_reads_what_it_attends_to():
 
 def test_a_shift_goes_round_the_cycle_as_often_as_it_must():
     """Tests may have fewer patterns than a chain has steps."""
-    maps = np.asarray(draw_maps(jax.random.key(1), 5, 2, "shift"))
+    maps = np.asarray(draw_maps(new_key(1), 5, 2, "shift"))
     np.testing.assert_array_equal(maps, [[1, 0], [0, 1], [1, 0], [0, 1], [1, 0]])

@@ -2,7 +2,6 @@
 
 import json
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from lemmata.studies.chain_of_thought import theory
 from lemmata.studies.chain_of_thought.figures import small, template
 from lemmata.studies.chain_of_thought.trials import Reasoning, errors_of_weights
 from lemmata.studies.chain_of_thought.trials.testing import coordinates, scores_of
+from lemmata.threefry import new_key
 from lemmata.trial import put_all
 
 SMALL = put_all(
@@ -71,7 +71,7 @@ def test_a_test_pattern_gets_the_logit_of_its_coefficient_sum(kind):
     """A pattern block with zero row sums gives diag (M - S^2)/(M - 1) to a pattern with coefficient sum S on itself, and
     nothing to the mean of all patterns."""
     test = put_all(Reasoning(), {"test.kind": kind}).test
-    rows = coordinates(test, jax.random.key(1), 20, 3, 30)
+    rows = coordinates(test, new_key(1), 20, 3, 30)
     np.testing.assert_allclose(rows @ rows.T, np.eye(10), atol=1e-12)
     block = 3.4 * (jnp.eye(20) - (1 - jnp.eye(20)) / 19)
     wide = jnp.zeros((60, 30)).at[:20, :20].set(block)
@@ -84,7 +84,7 @@ def test_a_test_pattern_gets_the_logit_of_its_coefficient_sum(kind):
 
 def test_noise_off_all_that_was_trained_sees_only_the_initial_weights():
     test = put_all(Reasoning(), {"test.noise_space": "off-all"}).test
-    rows = coordinates(test, jax.random.key(1), 20, 3, 30)
+    rows = coordinates(test, new_key(1), 20, 3, 30)
     trained = jnp.zeros((60, 30)).at[:23, :23].set(1.0).at[30:50, :23].set(1.0)
     found = scores_of(test, trained, rows, 20, 3)
     np.testing.assert_array_equal(found.into_noise, 0)

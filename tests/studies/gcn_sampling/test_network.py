@@ -27,6 +27,7 @@ from lemmata.studies.gcn_sampling.network.fields import (
 )
 from lemmata.studies.gcn_sampling.trials import Training
 from lemmata.studies.gcn_sampling.trials.samplers import factors, kept
+from lemmata.threefry import new_key
 from lemmata.trial import put_all
 
 GRAPH = DegreeGroups(degrees=(6, 2), sizes=(8, 32), features=4, target_width=3)
@@ -39,7 +40,7 @@ def world():
     from lemmata.guard import double
 
     with double():
-        return jax.jit(lambda key: GRAPH.draw(key, jnp.dtype(float)))(jax.random.key(3))
+        return jax.jit(lambda key: GRAPH.draw(key, jnp.dtype(float)))(new_key(3))
 
 
 @pytest.fixture(scope="module")
@@ -47,14 +48,14 @@ def weights():
     from lemmata.guard import double
 
     with double():
-        return jax.jit(lambda key: network.start(key, 4, 7, 2, jnp.dtype(float)))(jax.random.key(5))
+        return jax.jit(lambda key: network.start(key, 4, 7, 2, jnp.dtype(float)))(new_key(5))
 
 
 def test_drawn_pairs_make_the_normalised_adjacency_of_the_bench():
     drawn = jax.jit(
         lambda key: (pairs := GRAPH.draw_pairs(key), normalised_rows(pairs, 40, jnp.dtype(float)))
     )
-    pairs, graph = drawn(jax.random.key(0))
+    pairs, graph = drawn(new_key(0))
     ours, pairs = as_sparse(graph), np.asarray(pairs)
     theirs = normalised(simple_graph(pairs, 40))
     np.testing.assert_allclose(ours.toarray(), theirs.toarray(), atol=1e-15)
@@ -64,7 +65,7 @@ def test_drawn_pairs_make_the_normalised_adjacency_of_the_bench():
 def test_chung_lu_joins_each_pair_by_itself_with_a_chance_by_their_degrees():
     """Over 400 graphs: the share of each kind of pair that is joined, within five deviations; no row is too long."""
     one = ChungLu(degrees=(6, 2), sizes=(8, 32))
-    pairs = jax.jit(jax.vmap(one.draw_pairs))(jax.random.split(jax.random.key(0), 400))
+    pairs = jax.jit(jax.vmap(one.draw_pairs))(jax.random.split(new_key(0), 400))
     met = np.mean([simple_graph(p, 40).toarray() for p in np.asarray(pairs)], axis=0)
     kinds = {
         (0, 0): (slice(0, 8), slice(0, 8), 28),
@@ -91,7 +92,7 @@ def graph_file(tmp_path):
 
 def test_a_graph_from_a_file_is_numbered_by_degree_and_keeps_its_edges_and_classes(graph_file):
     one = FileGroups(path=str(graph_file), components=3)
-    world = jax.jit(lambda key: one.draw(key, jnp.dtype(float)))(jax.random.key(0))
+    world = jax.jit(lambda key: one.draw(key, jnp.dtype(float)))(new_key(0))
     theirs = normalised(read_graph(graph_file).adjacency).toarray()
     order = [3, 0, 1, 2, 4, 5, 6, 7]
     np.testing.assert_allclose(as_sparse(world.graph).toarray(), theirs[np.ix_(order, order)], atol=1e-15)
@@ -113,7 +114,7 @@ def test_files_that_do_not_do_are_refused_in_one_sentence(graph_file, tmp_path):
 
 def test_labels_are_those_of_dense_matrices(world):
     dense = as_sparse(world.graph).toarray() * np.array([0.7, 0.3])[GRAPH.group_of]
-    key = jax.random.split(jax.random.key(3), 4)[2]
+    key = jax.random.split(new_key(3), 4)[2]
     first, second = jax.random.split(key)
     u = dense @ np.asarray(world.features) @ np.asarray(jax.random.normal(first, (4, 3)))
     wanted = (np.sin(u) * np.tanh(u)) @ np.asarray(jax.random.normal(second, (3, 2)))
@@ -151,7 +152,7 @@ def test_cross_terms_of_random_signs_vanish_on_average(world):
 
     @jax.jit
     def means():
-        four, step = (network.start(jax.random.key(n), 4, 4, 2, jnp.dtype(float)) for n in (1, 2))
+        four, step = (network.start(new_key(n), 4, 4, 2, jnp.dtype(float)) for n in (1, 2))
         on = network.masks(four, world.graph, world.features)
 
         def turned(s):
@@ -177,7 +178,7 @@ def test_cross_terms_of_random_signs_vanish_on_average(world):
 )
 def test_a_batch_in_its_field_sees_what_it_sees_in_the_whole_graph(world, weights, sampler):
     trial = put_all(SMALL, {"sampler": sampler})
-    key = jax.random.key(8)
+    key = new_key(8)
 
     def seen(field):
         return field_outputs(
@@ -211,9 +212,7 @@ def test_exactly_as_many_nodes_are_drawn_as_asked_for_and_all_alike():
     sampling = SMALL.sampling()
     assert sampling.samples.tolist() == [4, 24]
     drawn = np.asarray(
-        jax.jit(jax.vmap(lambda k: kept(k, jnp.arange(40), sampling)))(
-            jax.random.split(jax.random.key(0), 4000)
-        )
+        jax.jit(jax.vmap(lambda k: kept(k, jnp.arange(40), sampling)))(jax.random.split(new_key(0), 4000))
     )
     assert set(drawn[:, :8].sum(1)) == {4}
     assert set(drawn[:, 8:].sum(1)) == {24}
@@ -237,7 +236,7 @@ def test_the_mean_of_a_sampled_matrix_is_what_the_sampler_stands_for(world, samp
         top = matrix(field.third, found.third, 40)
         return matrix(field.second, found.second, 40), top
 
-    drawn, top = jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(2), 3000))
+    drawn, top = jax.jit(jax.vmap(one))(jax.random.split(new_key(2), 3000))
     a, group = as_sparse(world.graph), GRAPH.group_of
     if sampler == "symmetric":
         wanted = theory.symmetric_mean(a, group, (0.7, 0.3), [4, 24], [8, 32]).toarray()

@@ -3,7 +3,6 @@
 from decimal import Decimal, getcontext
 from math import factorial, pi
 
-import jax
 import numpy as np
 import pytest
 import scipy.sparse as sparse
@@ -15,6 +14,7 @@ from lemmata.studies.gcn_sampling.trials import Alternative, Existence, NearStar
 from lemmata.studies.gcn_sampling.trials.draws import drawn
 from lemmata.studies.gcn_sampling.trials.rounds import Curvature, Problem, concept, smoothed
 from lemmata.studies.gcn_sampling.trials.start import begin, mixture_distance, moved
+from lemmata.threefry import new_key
 
 SERIES = [
     (theory.EXP, 1.3),
@@ -187,7 +187,7 @@ def test_label_complexity_goes_with_the_logarithm_of_the_width_and_the_eighth_po
 def test_noise_turns_signs_as_often_as_the_arctangent_says():
     assert theory.overtaken_chance(1.0, 1) == 0.5
     assert theory.flip_chance(1000**-0.99, 1000) == pytest.approx(0.0108, abs=2e-4)
-    found = NearStart(width=400, repeats=2).compute(jax.random.key(1))
+    found = NearStart(width=400, repeats=2).compute(new_key(1))
     assert found["overtaken"] == pytest.approx(theory.overtaken_chance(400**-0.99, 400), rel=0.1)
     assert found["flips"] == pytest.approx(theory.flip_chance(400**-0.99, 400), rel=0.15)
 
@@ -221,18 +221,18 @@ def test_rates_and_samples_that_cannot_be_are_refused():
 
 def test_after_smoothing_frozen_signs_cost_the_square_of_the_move():
     """Lemma D.2.11; 60 draws of noise leave the slope within a tenth of 2."""
-    found = NearStart(width=64, repeats=60).compute(jax.random.key(0))["smoothing"]
+    found = NearStart(width=64, repeats=60).compute(new_key(0))["smoothing"]
     assert np.log2(found[0] / found[-1]) / 3 == pytest.approx(2, abs=0.2)
 
 
 def test_the_proofs_pseudo_network_needs_rows_of_one_length():
     """Lemma D.2.4: exact in the limit where rows of A* X are alike, off elsewhere; and a mean over neurons falls as m^-1/2."""
     even, drawn = (
-        Existence(width=256, starts=2, design=one).compute(jax.random.key(1)) for one in ("even", "drawn")
+        Existence(width=256, starts=2, design=one).compute(new_key(1)) for one in ("even", "drawn")
     )
     assert even["endless_error"] < 1e-12
     assert drawn["endless_error"] > 0.05
-    wide = Existence(width=16_384, starts=2, design="even").compute(jax.random.key(1))
+    wide = Existence(width=16_384, starts=2, design="even").compute(new_key(1))
     assert wide["feature_error"] < even["feature_error"] / 3
 
 

@@ -12,6 +12,7 @@ from lemmata.studies.gcn_sampling import network
 from lemmata.studies.gcn_sampling.data import DegreeGroups
 from lemmata.studies.gcn_sampling.network.fields import whole_field
 from lemmata.studies.gcn_sampling.trials import OnFile, Training, Twins
+from lemmata.threefry import new_key
 from lemmata.trial import put, put_all, with_precision
 
 GRAPH = DegreeGroups(degrees=(6, 2), sizes=(8, 32), features=4, target_width=3)
@@ -24,7 +25,7 @@ SMALL = put_all(
 @pytest.fixture(scope="module")
 def begun():
     with double():
-        return jax.jit(lambda trial, key: trial.start(key))(with_precision(SMALL), jax.random.key(1))
+        return jax.jit(lambda trial, key: trial.start(key))(with_precision(SMALL), new_key(1))
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +72,7 @@ def test_training_with_ca_is_training_with_a_in_other_units(begun, stepped):
 
 
 BATCH = jnp.array([0, 3, 9, 20, 39], jnp.int32)
-KEY = jax.random.key(4)
+KEY = new_key(4)
 
 
 def test_the_gradient_of_a_batch_is_that_of_the_displayed_equation(begun):
@@ -129,7 +130,7 @@ def test_steps_go_with_labels_unless_a_budget_says_otherwise():
 def test_the_practical_parametrisation_learns_the_readout_and_has_no_biases():
     trial = with_precision(put_all(SMALL, {"parametrisation": "conventional", "engine": "whole"}))
     with double():
-        before, after = jax.jit(lambda key: (now := trial.start(key), trial.step(now)))(jax.random.key(2))
+        before, after = jax.jit(lambda key: (now := trial.start(key), trial.step(now)))(new_key(2))
     assert not np.any(before.weights.bias1)
     assert not np.any(after.weights.bias2)
     assert float(jnp.max(jnp.abs(after.weights.readout - before.weights.readout))) > 0
@@ -142,7 +143,7 @@ def test_a_training_on_a_file_finds_classes_that_its_features_tell():
     found = train(trial, seed=0)
     assert found["accuracy"] > 0.6
     assert found["accuracy"] == pytest.approx(found["star_accuracy"])
-    state = jax.jit(lambda key: trial.start(key))(jax.random.key(0))
+    state = jax.jit(lambda key: trial.start(key))(new_key(0))
     assert float(trial.accuracy(state.world.labels, state.world)) == 1.0
 
 

@@ -37,9 +37,10 @@ from lemmata.studies.graph_transformer.data.votes import (
     unevenness,
     winning_margin,
 )
+from lemmata.threefry import new_key
 
 DOCUMENT = VoteGraph(inner_degree=60)
-KEY = jax.random.key(0)
+KEY = new_key(0)
 GRAPH = DOCUMENT.graph(0)
 
 
@@ -148,7 +149,7 @@ def test_sets_are_without_repetition_from_the_list_and_all_members_alike():
     seen = np.zeros(30)
     draw = jax.jit(lambda key: sampled(key, held, jax.numpy.array([0, 1, 2]), 8, itself=True))
     for i in range(400):
-        members, filled = map(np.asarray, draw(jax.random.key(i)))
+        members, filled = map(np.asarray, draw(new_key(i)))
         assert filled[0].all()
         assert members[:, 0].tolist() == [0, 1, 2]
         drawn_set = members[0, 1:]
@@ -166,7 +167,7 @@ def test_subsets_are_those_of_floyds_rounds_one_after_the_other():
     count = np.array([60, 59, 61, 70, 500, 3, 1])
     draw = jax.jit(lambda key: subset(key, jax.numpy.asarray(count), 60))
     for i in range(20):
-        key = jax.random.key(i)
+        key = new_key(i)
         chance = np.asarray(jax.random.uniform(key, (60, len(count)), np.float32))
         for row, many in enumerate(count):
             chosen: list[int] = []

@@ -24,6 +24,7 @@ from lemmata.studies.graph_transformer.network import (
 from lemmata.studies.graph_transformer.trials import shuffled
 from lemmata.studies.graph_transformer.trials.nodes import looked
 from lemmata.studies.graph_transformer.trials.variants import others
+from lemmata.threefry import new_key
 from lemmata.trial import put, put_all
 
 
@@ -91,7 +92,7 @@ def test_initial_images_have_the_errors_asked_for():
     with double():
         base = np.eye(6)[:4]
         network = Network(neurons=8, width=6, queries="distinct")
-        drawn = jax.jit(lambda key: network.draw(key, jnp.asarray(base), 5, 0.01))(jax.random.key(0))
+        drawn = jax.jit(lambda key: network.draw(key, jnp.asarray(base), 5, 0.01))(new_key(0))
         weights, signs = jax.tree.map(np.asarray, drawn)
         key, query = weights.key @ base.T, weights.query @ base.T
         np.testing.assert_allclose(np.linalg.norm(key - np.eye(6)[:, :4], axis=0), 0.2, rtol=1e-6)
@@ -132,7 +133,7 @@ def test_what_is_frozen_stays(little):
 
 def test_a_shuffle_is_fair_and_leaves_the_rest_behind():
     many = jax.jit(jax.vmap(lambda key: shuffled(key, 10, 4)))
-    orders = np.asarray(many(jax.random.split(jax.random.key(0), 2000)))
+    orders = np.asarray(many(jax.random.split(new_key(0), 2000)))
     assert (np.sort(orders[:, :4], axis=1) == np.arange(4)).all()
     assert (orders[:, 4:] == np.arange(4, 10)).all()
     share = np.stack([(orders[:, :4] == k).mean(0) for k in range(4)])
@@ -144,11 +145,11 @@ def test_batches_hold_labelled_nodes_only_and_an_epoch_holds_all(little):
     order = jnp.arange(60)[::-1]
     for kind, steps in (("epochs", 2), ("single-pass", 2)):
         one = put(trial, "descent.batches", kind)
-        batch_of = jax.jit(lambda step, one=one: one.batch(jax.random.key(0), step, order, None))
+        batch_of = jax.jit(lambda step, one=one: one.batch(new_key(0), step, order, None))
         seen = np.concatenate([batch_of(jnp.asarray(s)) for s in range(steps)])
         assert sorted(seen.tolist()) == list(range(44, 60)), kind
     little = put(trial, "data.labelled", 3)
-    few = jax.jit(lambda step: little.batch(jax.random.key(0), step, order, None))(jnp.asarray(0))
+    few = jax.jit(lambda step: little.batch(new_key(0), step, order, None))(jnp.asarray(0))
     assert set(few.tolist()) == {57, 58, 59}
 
 
@@ -202,7 +203,7 @@ def test_sets_of_others_hold_the_node_itself_and_nobody_twice():
     asking = jnp.array([0, 7, 9])
     draw = jax.jit(lambda key: others(key, asking, 10, 6))
     for seed in range(20):
-        found = np.asarray(draw(jax.random.key(seed)))
+        found = np.asarray(draw(new_key(seed)))
         assert found[:, 0].tolist() == [0, 7, 9]
         assert all(len(set(row)) == 7 for row in found.tolist())
         assert found.min() >= 0
@@ -213,14 +214,14 @@ def test_the_noise_of_a_batchs_gradient_falls_as_the_root_of_its_size(little):
     """(B.63): the relative error of the gradient of W_O over batches of B independent nodes goes as B^-1/2."""
     with double():
         trial = put(little, "precision", "float64")
-        state = jax.jit(trial.start)(jax.random.key(0))
+        state = jax.jit(trial.start)(new_key(0))
         world, known = state.world, state.data[: trial.data.labelled]
 
         def gradient(key, some):
             return trial.slope(state.params, some, world, key)[1].hidden
 
         def spread(size):
-            keys = jax.random.split(jax.random.key(size), 300)
+            keys = jax.random.split(new_key(size), 300)
             drawn = jax.jit(jax.vmap(lambda key: gradient(key, jax.random.choice(key, known, (size,)))))
             found = np.asarray(drawn(keys)).reshape(300, -1)
             return np.sqrt(np.mean(np.sum((found - found.mean(0)) ** 2, axis=1)))
@@ -242,7 +243,7 @@ def test_values_of_a_pattern_take_at_least_b_31_of_every_lucky_row():
             world = trial.start(key).world
             return world, looked(trial, world.initial, world, jnp.arange(trial.data.nodes))
 
-        world, (mixed, paid, _) = begun(jax.random.key(0))
+        world, (mixed, paid, _) = begun(new_key(0))
         initial, nodes, mixed = jax.tree.map(np.asarray, (world.initial, world.nodes, mixed))
         open_gates = mixed @ initial.value.T @ initial.hidden > 0
         weight = (nodes.label * (mixed @ nodes.patterns[0]))[:, None] * open_gates

@@ -8,6 +8,7 @@ import pytest
 from lemmata.errors import BadInput
 from lemmata.studies.group_imbalance import data
 from lemmata.studies.group_imbalance.data import Population
+from lemmata.threefry import new_key
 
 MIXED = data.mixture(
     [0.3, 0.7], [[1.0, 0.5], [-0.5, 0.2]], [[[1.0, 0.3], [0.3, 0.8]], [[0.6, -0.1], [-0.1, 1.2]]]
@@ -29,7 +30,7 @@ def test_samples_have_the_mixtures_moments_and_labels_the_teachers_chances():
         world = population.world(world_key)
         return population.draw(key, world), data.draw(key, world, 200_000, "soft")
 
-    drawn, soft = jax.tree.map(np.asarray, both(jax.random.key(0), jax.random.key(1)))
+    drawn, soft = jax.tree.map(np.asarray, both(new_key(0), new_key(1)))
     for group in (0, 1):
         own = drawn.inputs[drawn.groups == group]
         assert len(own) / 200_000 == pytest.approx(MIXED.weights[group], abs=0.005)  # five standard errors
@@ -40,9 +41,9 @@ def test_samples_have_the_mixtures_moments_and_labels_the_teachers_chances():
 
 
 def test_more_samples_begin_with_the_same_ones():
-    world = jax.jit(Population().world)(jax.random.key(0))
+    world = jax.jit(Population().world)(new_key(0))
     draw = jax.jit(data.draw, static_argnums=(2, 3))
-    few, many = (draw(jax.random.key(1), world, n, "bernoulli").inputs for n in (50, 80))
+    few, many = (draw(new_key(1), world, n, "bernoulli").inputs for n in (50, 80))
     np.testing.assert_array_equal(few, many[:50])
 
 

@@ -9,13 +9,14 @@ import pytest
 
 from lemmata.studies.group_imbalance import network
 from lemmata.studies.group_imbalance.data import Population
+from lemmata.threefry import new_key
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1), static_argnames=("labels", "dim"))
 def _instance(neurons=3, samples=700, labels="bernoulli", dim=5):
     population = Population(samples=samples, neurons=neurons, labels=labels, dim=dim)
-    world = population.world(jax.random.key(0))
-    return world, population.draw(jax.random.key(1), world)
+    world = population.world(new_key(0))
+    return world, population.draw(new_key(1), world)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_with_erf_the_curvature_is_not_bounded():
 def test_third_derivatives_are_bounded_by_eight():
     """(C.153-154): four summands bounded by 2, 2, 3 and 1."""
     third = jax.jacfwd(jax.hessian(lambda z, y: network.local(z, y).loss))
-    logits = 3 * jax.random.normal(jax.random.key(0), (200, 3))
+    logits = 3 * jax.random.normal(new_key(0), (200, 3))
     for label in (0.0, 1.0):
         found = jax.jit(jax.vmap(lambda z, y=label: third(z, jnp.asarray(y))))(logits)
         assert float(jnp.abs(found).max()) <= 8

@@ -20,6 +20,7 @@ from lemmata.studies.in_context_learning.data import (
     turned_frame,
     with_sums,
 )
+from lemmata.threefry import new_key
 
 
 @pytest.mark.parametrize("shifts", [1, 2, 5])
@@ -63,8 +64,8 @@ def test_given_tasks_that_balance_every_pair_are_taken():
 
 
 def _drawn(data, count):
-    tasks, trained = data.table(jax.random.key(0))
-    return tasks, trained, data.draw(jax.random.key(1), tasks, trained, count)
+    tasks, trained = data.table(new_key(0))
+    return tasks, trained, data.draw(new_key(1), tasks, trained, count)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +99,7 @@ def test_contexts_follow_the_fraction_of_decisive_patterns(drawn):
 def test_labels_of_patterns_that_decide_nothing_are_coins(drawn):
     task = jnp.asarray(drawn[1][0])
     prompts = jax.jit(jax.vmap(lambda k: prompt(k, task, jnp.asarray(0), 0.2, 0.5, 20, 6, 24, 20)))(
-        jax.random.split(jax.random.key(3), 300)
+        jax.random.split(new_key(3), 300)
     )
     other = ~np.isin(prompts.relevant, np.asarray(task).ravel())
     labels = np.asarray(prompts.label)[other]
@@ -110,7 +111,7 @@ def test_labels_of_patterns_that_decide_nothing_are_coins(drawn):
 def test_selectors_guarantee_the_share_of_matching_contexts(selection):
     task = jnp.asarray(cyclic_tasks(6)[2])
     found = jax.jit(jax.vmap(lambda k: prompt(k, task, jnp.asarray(1), 0.6, 0.5, 10, 6, 24, 12, selection)))(
-        jax.random.split(jax.random.key(0), 20)
+        jax.random.split(new_key(0), 20)
     )
     task, found = jax.tree.map(np.asarray, (task, found))
     same = (found.relevant == found.query[:, None]) & found.shown
@@ -130,10 +131,10 @@ def test_several_patterns_may_decide_for_each_label():
 
 def test_few_tasks_are_drawn_from_the_cyclic_set_and_many_contain_it():
     cyclic = {t.tobytes() for t in cyclic_tasks(6)}
-    few, count = jax.jit(Contexts(task_count=4).table)(jax.random.key(2))
+    few, count = jax.jit(Contexts(task_count=4).table)(new_key(2))
     assert int(count) == 4
     assert {t.tobytes() for t in np.asarray(few)[:4]} < cyclic
-    many, count = jax.jit(Contexts(task_count=9).table)(jax.random.key(2))
+    many, count = jax.jit(Contexts(task_count=9).table)(new_key(2))
     assert cyclic < {t.tobytes() for t in np.asarray(many)[: int(count)]}
 
 
@@ -171,7 +172,7 @@ def test_tokens_in_random_directions_are_the_coordinates_carried_there(drawn):
         frame, carry = turned_frame(data, key, jnp.float64)
         return carry, tokens(frame, few), tokens(pattern_frame(data, jnp.float64), few)
 
-    carry, wholes, reductions = jax.tree.map(np.asarray, both(jax.random.key(5)))
+    carry, wholes, reductions = jax.tree.map(np.asarray, both(new_key(5)))
     for whole, reduced in zip(wholes, reductions, strict=True):
         np.testing.assert_allclose(whole, reduced @ carry.T, atol=1e-12)
     np.testing.assert_allclose(carry.T @ carry, np.eye(31), atol=1e-12)
@@ -182,7 +183,7 @@ def test_noise_on_inputs_has_the_spread_that_was_asked_for():
     four of them. Everything else of a prompt stays as it is without noise."""
     quiet = Contexts(irrelevant=4, feature_dim=10)
     loud = Contexts(irrelevant=4, feature_dim=10, extra_noise=0.3)
-    key = jax.random.key(5)
+    key = new_key(5)
 
     def seen(data):
         table, trained = data.table(key)

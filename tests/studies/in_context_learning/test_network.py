@@ -12,6 +12,7 @@ from lemmata.guard import double
 from lemmata.studies.in_context_learning import network
 from lemmata.studies.in_context_learning.data import Contexts, pattern_frame, tokens
 from lemmata.studies.in_context_learning.network import deep
+from lemmata.threefry import new_key
 
 
 class Given(NamedTuple):
@@ -27,11 +28,11 @@ def given():
     """Weights that are not at their start, twelve prompts with one to eight contexts."""
     with double():
         data = Contexts(relevant=4, irrelevant=3, feature_dim=7, label_dim=2, room=8, examples=8)
-        prompts = jax.jit(lambda: data.draw(jax.random.key(1), *data.table(jax.random.key(0)), 12))()
+        prompts = jax.jit(lambda: data.draw(new_key(1), *data.table(new_key(0)), 12))()
         prompts = prompts._replace(shown=jnp.arange(8)[None] < 1 + jnp.arange(12)[:, None] % 8)
         frame = pattern_frame(data, jnp.float64)
         context, query = tokens(frame, prompts)
-        keys = jax.random.split(jax.random.key(2), 5)
+        keys = jax.random.split(new_key(2), 5)
         square = [0.2 * jax.random.normal(k, (1, 8, 8)) for k in keys[:2]]
         value, hidden = 0.3 * jax.random.normal(keys[2], (1, 9, 8)), jax.random.normal(keys[3], (9, 10))
         votes = jnp.where(jax.random.bernoulli(keys[4], 0.5, (10,)), 0.1, -0.1)
@@ -135,7 +136,7 @@ def test_equal_heads_are_one_head_with_their_neurons_added(given):
 
 
 def test_weights_in_the_basis_of_patterns_act_as_those_on_tokens(given):
-    carry = jnp.linalg.qr(jax.random.normal(jax.random.key(7), (12, 12)))[0][:, :8]
+    carry = jnp.linalg.qr(jax.random.normal(new_key(7), (12, 12)))[0][:, :8]
     whole = Weights(
         *(jnp.einsum("dr,hrs,es->hde", carry, one, carry) for one in given.weights[:2]),
         jnp.einsum("hvr,dr->hvd", given.weights.value, carry),
@@ -151,7 +152,7 @@ def test_weights_in_the_basis_of_patterns_act_as_those_on_tokens(given):
 @pytest.fixture(scope="module")
 def small():
     with double():
-        return jax.jit(lambda: deep.start(jax.random.key(0), 8, 12, 2, 0, jnp.float64))()
+        return jax.jit(lambda: deep.start(new_key(0), 8, 12, 2, 0, jnp.float64))()
 
 
 def test_the_deep_model_reads_prompts_of_any_length_alike(given, small):
@@ -168,8 +169,8 @@ def test_the_deep_model_reads_prompts_of_any_length_alike(given, small):
 @pytest.mark.parametrize("positions", [0, 9])
 def test_the_deep_model_is_that_of_torch(given, positions):
     torch = pytest.importorskip("torch")
-    params = deep.start(jax.random.key(3), 8, 12, 2, positions, jnp.float64)
-    shake = iter(jax.random.split(jax.random.key(4), 40))
+    params = deep.start(new_key(3), 8, 12, 2, positions, jnp.float64)
+    shake = iter(jax.random.split(new_key(4), 40))
     params = jax.tree.map(lambda p: p + 0.3 * jax.random.normal(next(shake), p.shape), params)
     context, shown, query = given.seen
     everything = jnp.ones_like(shown)

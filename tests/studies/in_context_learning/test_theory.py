@@ -11,6 +11,7 @@ from lemmata.guard import double
 from lemmata.studies.in_context_learning import network, theory
 from lemmata.studies.in_context_learning.data import Contexts, cyclic_tasks, pattern_frame, prompt, tokens
 from lemmata.studies.in_context_learning.trials import Layer
+from lemmata.threefry import new_key
 
 
 def test_fewer_tasks_than_patterns_cannot_cover():
@@ -116,12 +117,12 @@ def first():
         data = Contexts(noise_bound=0.0, room=200, examples=200)
         frame = pattern_frame(data, jnp.float64)
         task = jnp.asarray(cyclic_tasks(6)[0])
-        keys = jax.random.split(jax.random.key(0), 400)
+        keys = jax.random.split(new_key(0), 400)
         prompts = jax.jit(
             jax.vmap(lambda k: prompt(k, task, jnp.asarray(0), 0.8, jnp.asarray(0.0), 200, 6, 24, 200))
         )(keys)
         context, query = tokens(frame, prompts)
-        normal = jax.random.normal(jax.random.key(1), (31, 400))
+        normal = jax.random.normal(new_key(1), (31, 400))
         weights = network.start(jnp.eye(31), normal, 30, 0.2, 1)
         return frame, prompts, (context, prompts.shown, query), weights
 

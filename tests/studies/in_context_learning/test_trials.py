@@ -14,6 +14,7 @@ from lemmata.studies.in_context_learning.data import Contexts
 from lemmata.studies.in_context_learning.trials import Classic, Layer, Stack, lemmas
 from lemmata.studies.in_context_learning.trials import Testing as Asked
 from lemmata.studies.in_context_learning.trials.layer import columns
+from lemmata.threefry import new_key
 from lemmata.trial import put_all, random_key, with_precision
 
 SMALL = Layer(
@@ -96,7 +97,7 @@ def test_nearest_neighbours_solve_prompts_without_noise_where_a_context_matches(
     test = Asked(fractions=(1.0,), lengths=(12,), prompts=40, noise_bound=0.0, kinds=("partners",))
     one = Classic(Contexts(noise_bound=0.0), test, "1-nn")
     with double():
-        found = one.compute(jax.random.key(0))
+        found = one.compute(new_key(0))
     assert float(np.asarray(found["error"]).max()) <= 0.03
     assert np.asarray(found["ood_error"]).shape == (1, 1, 1)
 
@@ -118,7 +119,7 @@ def test_coefficients_of_lemma_e46_are_the_step_of_values():
         def both(key):
             state = one.start(key)
             world, folded = state.world, network.fold(state.params)
-            prompts = one.fresh(jax.random.key(2), world, 24)
+            prompts = one.fresh(new_key(2), world, 24)
             seen = columns(one, world.basis, prompts)
             chosen = lemmas.lucky(folded, world.votes, prompts, seen)
             found = lemmas.coefficients(folded, world.votes, prompts, seen, chosen)

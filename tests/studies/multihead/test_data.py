@@ -15,12 +15,13 @@ from lemmata.studies.multihead.data import (
 from lemmata.studies.multihead.network import head_output
 from lemmata.studies.multihead.theory import forecast_bounds
 from lemmata.studies.multihead.trials import Training
+from lemmata.threefry import new_key
 from lemmata.trial import put
 
 
 @eqx.filter_jit
 def draw(data, count):
-    key = jax.random.key(3)
+    key = new_key(3)
     return data.sample(key, data.teacher(key), count)
 
 
@@ -61,7 +62,7 @@ def test_every_irrelevant_pattern_is_drawn_as_often_as_the_others():
 
 @pytest.mark.parametrize("data", [TokenMixture(), BoundedTokens(), PlantedAttention()])
 def test_the_oracle_has_unit_norm_and_solves_its_problem(data):
-    key = jax.random.key(3)
+    key = new_key(3)
     teacher = data.teacher(key)
     attention, decoder = data.oracle(teacher)
     assert np.linalg.norm(decoder) == pytest.approx(1)

@@ -17,17 +17,18 @@ from lemmata.reduce import heads as grouped
 from lemmata.studies.multihead import network
 from lemmata.studies.multihead.data import Samples, TokenMixture
 from lemmata.studies.multihead.network import Heads, Network, derivatives
+from lemmata.threefry import new_key
 
 
 def head(seed, tokens=4, dim=3, size=1.0):
-    keys = jax.random.split(jax.random.key(seed), 3)
+    keys = jax.random.split(new_key(seed), 3)
     shapes = ((tokens, dim), (dim, dim), (tokens, dim))
     return [size * jax.random.normal(key, shape) for key, shape in zip(keys, shapes, strict=True)]
 
 
 @cache
 def mixture(count=30) -> Samples:
-    return jax.jit(lambda key: TokenMixture().sample(key, None, count))(jax.random.key(0))
+    return jax.jit(lambda key: TokenMixture().sample(key, None, count))(new_key(0))
 
 
 start_heads = eqx.filter_jit(network.start_heads)
@@ -70,18 +71,18 @@ def test_gradient_matches_finite_differences():
 
 def test_pooling_sums_the_rows_and_the_last_token_keeps_one():
     samples = mixture()
-    full, _ = start_heads(Network(heads=2.0, start="signs", simulated=2), jax.random.key(1), samples)
+    full, _ = start_heads(Network(heads=2.0, start="signs", simulated=2), new_key(1), samples)
     for kind, expected in (("pooling", full.decoder.sum(axis=1)), ("last", full.decoder[:, -1])):
         net = Network(heads=2.0, start="signs", simulated=2, decoder=kind)  # pyright: ignore[reportArgumentType]
-        params, _ = start_heads(net, jax.random.key(1), samples)
+        params, _ = start_heads(net, new_key(1), samples)
         np.testing.assert_allclose(params.decoder, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["pooling", "last"])
 def test_vector_decoders_are_full_decoders_of_a_shape(kind):
     samples = mixture()
-    vector = jax.random.normal(jax.random.key(2), (1, 4))
-    attention = jax.random.normal(jax.random.key(3), (1, 4, 4))
+    vector = jax.random.normal(new_key(2), (1, 4))
+    attention = jax.random.normal(new_key(3), (1, 4, 4))
     matrix = network.full_decoder(vector[0], kind, 10)[None]
     ones = jnp.ones(1)
     np.testing.assert_allclose(
@@ -94,7 +95,7 @@ def test_vector_decoders_are_full_decoders_of_a_shape(kind):
 def test_the_first_step_from_zero_is_the_closed_form():
     samples = mixture()
     net = Network(heads=3.0, start="interval", simulated=3)
-    params, members = start_heads(net, jax.random.key(5), samples)
+    params, members = start_heads(net, new_key(5), samples)
     zero = network.zero_heads(net, 10, 4)
     slope = jax.jit(jax.grad(lambda p: network.mean_loss(net, p, members, samples)))(zero)
     steps = params.decoder[:, 0, 0] / network.first_phase_row(samples)[0]
@@ -105,7 +106,7 @@ def test_the_first_step_from_zero_is_the_closed_form():
 
 def test_sign_groups_share_out_all_heads():
     net = Network(heads=1e12, start="signs", simulated=2)
-    params, members = start_heads(net, jax.random.key(0), mixture())
+    params, members = start_heads(net, new_key(0), mixture())
     assert float(members.sum()) == 1e12
     np.testing.assert_allclose(params.decoder[0], -params.decoder[1])
 
@@ -155,7 +156,7 @@ def test_momentum_is_not_plain_descent():
 def test_grouped_spectrum_is_the_spectrum_of_all_heads():
     samples = mixture()
     net = Network(heads=5.0, start="signs", simulated=2)
-    keys = jax.random.split(jax.random.key(9), 2)
+    keys = jax.random.split(new_key(9), 2)
     params = Heads(jax.random.normal(keys[0], (2, 10, 4)), 0.3 * jax.random.normal(keys[1], (2, 4, 4)))
     members = jnp.array([2.0, 3.0])
     explicit = grouped.expand(params, members)
@@ -172,7 +173,7 @@ def test_grouped_spectrum_is_the_spectrum_of_all_heads():
 def test_loss_hessian_is_the_second_derivative(kind):
     samples = mixture()
     net = Network(heads=2.0, start="random", simulated=2, decoder=kind)
-    params, members = start_heads(net, jax.random.key(4), samples)
+    params, members = start_heads(net, new_key(4), samples)
     flat, rebuild = ravel_pytree(jax.tree.map(lambda x: x[0], params))
     rest = jax.tree.map(lambda x: x[1:], params)
 
@@ -189,7 +190,7 @@ def test_loss_hessian_is_the_second_derivative(kind):
 def test_training_loss_is_the_mean_loss_with_its_gradient(kind):
     """With as many tokens as the closed form is for, and with more."""
     for tokens in (10, network.SHORT + 1):
-        keys = jax.random.split(jax.random.key(tokens), 4)
+        keys = jax.random.split(new_key(tokens), 4)
         drawn = jax.random.normal(keys[0], (7, tokens, 4))
         samples = Samples(drawn, jnp.sign(jax.random.normal(keys[1], (7,))), jnp.ones((7, tokens), bool))
         net = Network(heads=5.0, start="signs", simulated=2, decoder=kind)

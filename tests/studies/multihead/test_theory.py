@@ -28,6 +28,7 @@ from lemmata.studies.multihead.trials.mixture import (
     ntk_kernel,
     realized_margins,
 )
+from lemmata.threefry import new_key
 
 SLACK = 1 + 1e-9
 FEW = settings(max_examples=20, deadline=None)
@@ -280,7 +281,7 @@ def test_a_good_start_realises_any_loss_along_its_direction(seed, relevant, sign
 def test_the_first_step_keeps_norms_and_outputs_within_the_bounds_of_a_good_start(seed, law):
     samples = _sample(LOW_NOISE, seed=seed)
     network = Network(heads=6.0, start=law, simulated=2 if law == "signs" else 6)
-    params, members = start_heads(network, jax.random.key(seed), samples)
+    params, members = start_heads(network, new_key(seed), samples)
     bounds = mixture_bounds(LOW_NOISE, samples)
     oracle = np.asarray(LOW_NOISE.frame[0] - LOW_NOISE.frame[1])
     residual = float(np.linalg.norm(nets.first_phase_row(samples) - theory.row_coefficient(0.4) * oracle))
@@ -311,7 +312,7 @@ def _draw(data, key, count):
 
 def _sample(data, count=30, seed=0) -> Samples:
     arrays = jax.tree.map(jnp.asarray, data)  # as arrays: one compiled program for all their values
-    return _draw(arrays, jax.random.key(seed), count)
+    return _draw(arrays, new_key(seed), count)
 
 
 def test_margin_bounds_of_the_low_noise_mixture():
@@ -372,7 +373,7 @@ def test_relevance_scores_keep_their_floor_and_ceiling():
 def test_kernel_closed_form_is_the_inner_product_of_gradients(seed):
     samples = _sample(LOW_NOISE, seed=seed)
     network = Network(heads=6.0, start="interval", simulated=6)
-    params, members = start_heads(network, jax.random.key(seed), samples)
+    params, members = start_heads(network, new_key(seed), samples)
     row = np.asarray(nets.first_phase_row(samples))
     steps = np.asarray(params.decoder[:, 0] @ row / (row @ row))
     features = np.asarray(features_of(network, params, members, samples))
@@ -406,7 +407,7 @@ def test_the_saturated_head_leaks_and_decides_as_proposition_3_says(seed, releva
     data = TokenMixture(
         signal=signal, relevant_fraction=relevant / 10, noise=noise, noise_law="cube", samples=30
     )
-    found = Saturation(data=data, leak=leak).compute(jax.random.key(seed))
+    found = Saturation(data=data, leak=leak).compute(new_key(seed))
     assert found["leaked"] <= leak * SLACK
     assert found["margin"] >= found["bound"] / SLACK
 
@@ -438,7 +439,7 @@ def test_margin_of_drawn_steps_spreads_as_one_over_root_heads_and_within_its_bou
     bounds, spreads = mixture_bounds(LOW_NOISE, samples), []
     for heads in counts:
         network = Network(heads=float(heads), start="interval", simulated=heads)
-        keys = jax.random.split(jax.random.key(heads), 400)
+        keys = jax.random.split(new_key(heads), 400)
         decoders = jax.jit(jax.vmap(lambda k, n=network: nets.start_heads(n, k, samples)[0].decoder))(keys)
         steps = np.asarray(decoders[:, :, 0] @ row / (row @ row))
         margins = decoder_part + np.abs(steps).mean(axis=1) * attention_part

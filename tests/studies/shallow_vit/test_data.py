@@ -11,13 +11,14 @@ from lemmata.bench.patterns import separation
 from lemmata.errors import BadInput
 from lemmata.studies.shallow_vit.data import ZERO, TokenData, collapse, own_samples
 from lemmata.studies.shallow_vit.theory import concentration_error
+from lemmata.threefry import new_key
 
-KEY = jax.random.key(0)
+KEY = new_key(0)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
 def _drawn(data, count, test):
-    patterns = data.draw_patterns(jax.random.key(1), jnp.float64)
+    patterns = data.draw_patterns(new_key(1), jnp.float64)
     return patterns, data.draw(KEY, patterns, count, test)
 
 

@@ -16,6 +16,7 @@ from lemmata.studies.shallow_vit.data import TokenData, collapse
 from lemmata.studies.shallow_vit.network import Network
 from lemmata.studies.shallow_vit.theory import initial_attention
 from lemmata.studies.shallow_vit.trials import ViTTraining
+from lemmata.threefry import new_key
 
 VARIANTS = {
     "plain": {},
@@ -33,13 +34,13 @@ THINNED = dataclasses.replace(DATA, removal="random", removed_fraction=0.25)
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def drawn(data, count):
-    patterns = data.draw_patterns(jax.random.key(1), jnp.float64)
-    return patterns, data.draw(jax.random.key(2), patterns, count)
+    patterns = data.draw_patterns(new_key(1), jnp.float64)
+    return patterns, data.draw(new_key(2), patterns, count)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def started(network, data, patterns):
-    return network.start(jax.random.key(3), data, patterns[:, 0])
+    return network.start(new_key(3), data, patterns[:, 0])
 
 
 def made(network=PLAIN, data=DATA, count=3):

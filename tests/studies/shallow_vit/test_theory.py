@@ -16,6 +16,7 @@ from lemmata.bench.probes import cap_share, lucky
 from lemmata.studies.shallow_vit import theory
 from lemmata.studies.shallow_vit.figures import FIGURES, template
 from lemmata.studies.shallow_vit.theory import Setting, predictions
+from lemmata.threefry import new_key
 from lemmata.trial import put_all
 
 TAU = 0.01 * math.sqrt(10)
@@ -221,7 +222,7 @@ def test_neuron_growth_solves_its_differential_equation():
 
 
 def test_lucky_shares_match_random_directions():
-    hidden = jax.random.normal(jax.random.key(1), (10, 100_000))
+    hidden = jax.random.normal(new_key(1), (10, 100_000))
     for kind, disorder, expected in (
         ("nearest", 0.0, theory.lucky_share_nearest(5, 0.0)),
         ("nearest_margin", 0.1, theory.lucky_share_nearest(5, 0.1)),

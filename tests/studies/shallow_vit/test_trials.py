@@ -22,6 +22,7 @@ from lemmata.studies.shallow_vit.trials import (
     signed_groups,
     value_pull,
 )
+from lemmata.threefry import key_of, new_key
 from lemmata.trial import put_all, random_key, with_precision
 
 SMALL = ViTTraining(
@@ -106,7 +107,7 @@ def test_one_step_is_the_gradient_step_of_the_batch():
 
 def test_batches_walk_through_all_samples_in_a_new_order_every_epoch():
     trial, state = begun(SMALL)
-    way = jax.random.wrap_key_data(state.key)
+    way = key_of(state.key)
     marked = state.data._replace(label=jnp.arange(12.0)[:, None])
     look = jax.jit(lambda step: trial.batch(way, step, marked, state.world).label[:, 0])
     epochs = [np.concatenate([look(jnp.asarray(3 * e + b)) for b in range(3)]) for e in range(4)]
@@ -119,7 +120,7 @@ def test_test_samples_are_not_the_training_samples():
     """A network that has learnt nothing but its own samples by heart must be told from one that generalises."""
     trial, state = begun(changed(data__samples=40))
     draw = jax.jit(lambda key: trial.data.sample(key, state.world.patterns, jnp.asarray(3), True).tokens)
-    test = draw(jax.random.fold_in(jax.random.wrap_key_data(state.world.test), 3))
+    test = draw(jax.random.fold_in(key_of(state.world.test), 3))
     assert float(jnp.abs(state.data.tokens - test).max(axis=(1, 2)).min()) > 0.1
     hard = changed(data__noise_std=0.6, data__samples=4, descent__steps=400)
     record = train(hard)
@@ -140,8 +141,8 @@ def test_ones_own_weights_and_data_are_where_training_starts():
 @pytest.mark.slow
 def test_weighted_patterns_train_like_all_tokens():
     quiet = changed(data__noise_std=0.0, network__output_weights="shared")
-    whole = train(quiet, key=jax.random.key(5))
-    small = train(dataclasses.replace(quiet, simulator="patterns"), key=jax.random.key(5))
+    whole = train(quiet, key=new_key(5))
+    small = train(dataclasses.replace(quiet, simulator="patterns"), key=new_key(5))
     assert whole["steps"] == small["steps"]
     np.testing.assert_allclose(whole["test_loss"], small["test_loss"], atol=1e-9)
     np.testing.assert_allclose(whole["attention"], small["attention"], rtol=1e-9)

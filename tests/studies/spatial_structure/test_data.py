@@ -8,8 +8,9 @@ import pytest
 from lemmata.errors import BadInput
 from lemmata.studies.spatial_structure import data, theory
 from lemmata.studies.spatial_structure.data import Gaussian, Structured
+from lemmata.threefry import new_key
 
-KEY = jax.random.key(100)
+KEY = new_key(100)
 
 
 @partial(jax.jit, static_argnums=(0, 1))

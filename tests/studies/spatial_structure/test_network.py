@@ -10,8 +10,9 @@ from lemmata.studies.spatial_structure import network as net
 from lemmata.studies.spatial_structure import theory
 from lemmata.studies.spatial_structure.data import Structured
 from lemmata.studies.spatial_structure.network import Constants, Weights, variants
+from lemmata.threefry import new_key
 
-KEY = jax.random.key(100)
+KEY = new_key(100)
 CONSTANTS = Constants(3, 1e-3, 1.0)
 
 

@@ -1,4 +1,3 @@
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -8,8 +7,9 @@ from scipy.stats import binom
 
 from lemmata.studies.spatial_structure import theory
 from lemmata.studies.spatial_structure.data import Structured
+from lemmata.threefry import new_key
 
-KEY = jax.random.key(100)
+KEY = new_key(100)
 sizes = st.sampled_from([(16, 4), (24, 3), (64, 4), (40, 5)])
 rates = st.floats(0.02, 0.9)
 

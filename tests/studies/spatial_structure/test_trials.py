@@ -29,9 +29,10 @@ from lemmata.studies.spatial_structure.trials import (
 )
 from lemmata.studies.spatial_structure.trials.images import draw_unseen
 from lemmata.studies.spatial_structure.trials.recursion import Tied
+from lemmata.threefry import new_key
 from lemmata.trial import put_all, random_key, with_precision
 
-KEY = jax.random.key(100)
+KEY = new_key(100)
 TIED = Tied(*(np.asarray(x) for x in (0.03, 0.8, -0.1)))
 
 
@@ -209,7 +210,7 @@ def test_first_and_second_event_come_when_their_corrected_times_say():
 
 def test_idealised_descent_takes_data_and_weights_of_ones_own():
     trial = IdealisedDescent(descent=plain(1e-4, 0.0, 2), draws=10, test_draws=5)
-    moments = draw_moments(trial.data, 3, jax.random.key(7), 10)
+    moments = draw_moments(trial.data, 3, new_key(7), 10)
     run = train(trial, seed=0, data=moments, weights=numbers(0.01, 1.0, 0.0))
     again = train(trial, seed=1, data=moments, weights=numbers(0.01, 1.0, 0.0))
     assert run["same_curve"][0] == 1

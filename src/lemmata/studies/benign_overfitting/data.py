@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from lemmata.errors import require
-from lemmata.threefry import fast_key
+from lemmata.threefry import key_of
 from lemmata.trial import Key, fixed
 
 
@@ -84,7 +84,7 @@ def draw(data: Data, key: Key, samples: int, dtype: str) -> Features:
     label_key, noise_key = jax.random.split(key)
     keys = jax.random.key_data(sample_keys(noise_key, samples))
     # one after another: drawn at once, they become part of the concatenation, which then takes three times as long
-    noise = jax.lax.map(lambda k: jax.random.normal(fast_key(k), (data.tokens - 1, data.dim), dtype), keys)
+    noise = jax.lax.map(lambda k: jax.random.normal(key_of(k), (data.tokens - 1, data.dim), dtype), keys)
     noise = noise * data.noise_std(dtype)[:, None]
     if data.orthogonal_noise:
         noise = noise.at[:, :, :2].set(0)

@@ -6,7 +6,6 @@ from functools import cache
 from math import inf, log
 from typing import NamedTuple
 
-import jax
 import numpy as np
 from numpy.polynomial import Polynomial
 from scipy.integrate import solve_ivp
@@ -18,6 +17,7 @@ from lemmata.measure.compare import Condition
 from lemmata.studies.chain_of_thought.data import Quality, quality
 from lemmata.studies.chain_of_thought.trials import Reasoning, Testing
 from lemmata.study import Prediction
+from lemmata.threefry import new_key
 
 # Training: Theorem 3 and the lemmas behind it -------------------------------------------------------------------------
 
@@ -321,7 +321,7 @@ def training_conditions(trial: Reasoning) -> list[Condition]:
 def example_task(trial: Reasoning) -> tuple[np.ndarray, np.ndarray]:
     """Maps and transition matrices of one task of the test; the law of the vote does not depend on which."""
     with double():
-        maps, transitions = trial.test.task(jax.random.key(0), trial.data.steps)
+        maps, transitions = trial.test.task(new_key(0), trial.data.steps)
         return np.asarray(maps), np.asarray(transitions, float)
 
 
@@ -356,7 +356,7 @@ def icl_conditions(trial: Reasoning) -> list[Condition]:
 @cache
 def _errors_at(test: Testing, steps: int, length: int) -> dict[str, float]:
     with double():
-        maps, transitions = (np.asarray(part) for part in test.task(jax.random.key(0), steps))
+        maps, transitions = (np.asarray(part) for part in test.task(new_key(0), steps))
     own = round(float(test.match_fraction) * length)
     # In shift tasks every query has the same law; in the construction in pairs there are two kinds.
     chosen = {"even": range(1), "single": range(1), "given": range(maps.shape[1])}.get(test.errors, range(2))

@@ -21,6 +21,7 @@ from scipy.sparse.linalg import svds
 from lemmata.bench import graphs
 from lemmata.bench.graphs import GraphFile, adjacency, read_graph
 from lemmata.errors import require
+from lemmata.threefry import plain_key
 from lemmata.trial import Key, fixed
 
 
@@ -154,7 +155,7 @@ class ChungLu(RandomGroups):
         first, begin = np.cumsum(degrees * sizes) - degrees * sizes, np.cumsum(sizes) - sizes
         group = jnp.sum(stub[..., None] >= jnp.asarray(first[1:]), axis=-1)
         ends = jnp.asarray(begin)[group] + (stub - jnp.asarray(first)[group]) // jnp.asarray(degrees)[group]
-        drawn = jnp.arange(room)[:, None] < jax.random.poisson(of_count, total / 2)
+        drawn = jnp.arange(room)[:, None] < jax.random.poisson(plain_key(of_count), total / 2)
         return jnp.where(drawn, ends, 0)
 
 

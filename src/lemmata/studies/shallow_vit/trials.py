@@ -25,6 +25,7 @@ from lemmata.errors import require
 from lemmata.studies.shallow_vit.data import Sample, TokenData, collapse
 from lemmata.studies.shallow_vit.network import Network, Votes, check_shapes
 from lemmata.studies.shallow_vit.theory.lemmas import neuron_norm_bound, unlucky_value_bound
+from lemmata.threefry import key_of
 from lemmata.trial import Key, Precision, Record, fixed
 
 PROBED = 48
@@ -206,7 +207,7 @@ def _judge(trial: ViTTraining, state: Learning) -> Record:
     folded = network.fold(state.params)
 
     def test(index: Array) -> dict[str, Array]:
-        key = jax.random.fold_in(jax.random.wrap_key_data(world.test), index)
+        key = jax.random.fold_in(key_of(world.test), index)
         sample = trial.data.sample(key, world.patterns, index, test=True)
         if trial.simulator == "patterns":
             sample = collapse(sample, world.patterns)

@@ -15,6 +15,7 @@ from lemmata.studies.chain_of_thought import network
 from lemmata.studies.chain_of_thought.data import Chains, Prompt
 from lemmata.studies.chain_of_thought.network import Layers
 from lemmata.studies.chain_of_thought.trials.testing import split_masses
+from lemmata.threefry import new_key
 from lemmata.trial import Key, Precision, Record, fixed
 
 
@@ -119,7 +120,7 @@ class Deep(Learner):
 
         masses, wrong = jax.vmap(one)(world.watched)
         return {
-            "loss": self.objective(state.params, world.watched, world, jax.random.key(0)),
+            "loss": self.objective(state.params, world.watched, world, new_key(0)),
             "masses": jnp.mean(masses, axis=0),
             "error": jnp.mean(wrong.astype(world.patterns.dtype)),
         }

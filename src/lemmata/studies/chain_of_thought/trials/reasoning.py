@@ -27,6 +27,7 @@ from lemmata.studies.chain_of_thought.trials.testing import (
     scores_of,
     split_masses,
 )
+from lemmata.threefry import key_of, new_key
 from lemmata.trial import Key, Precision, Record, Tracks, fixed
 
 LENGTH, PROMPTS = 12, 20
@@ -237,7 +238,7 @@ class Reasoning(Learner):
             jnp.max(jnp.abs(jnp.sum(rows, axis=0))) for rows in (moved[:m], moved[m : 2 * m], moved[2 * m :])
         ]
         shown = {"chains": world.shown.chains[0], "asked": world.shown.asked[0]} if self.shown else {}
-        errors = self.errors(wide, world.rows, jax.random.wrap_key_data(world.key))
+        errors = self.errors(wide, world.rows, key_of(world.key))
         return shown | errors | {"drift": jnp.max(jnp.stack(sums))}
 
     def errors(
@@ -270,7 +271,7 @@ def errors_of_weights(
     check_patterns(base, d.patterns + d.steps, d.dim)
     rest = np.linalg.qr(base.T, mode="complete")[0].T[len(base) :]
     with double():
-        frame, key = jnp.asarray(np.concatenate([base, rest])), jax.random.key(seed)
+        frame, key = jnp.asarray(np.concatenate([base, rest])), new_key(seed)
         rows = coordinates(trial.test, jax.random.fold_in(key, 1), d.patterns, d.steps, d.dim)
         found = trial.errors(network.in_frame(jnp.asarray(wide), frame), rows, key)
         return {name: np.asarray(values) for name, values in found.items()}

@@ -27,7 +27,7 @@ from lemmata.studies.gcn_sampling.trials.samplers import (
     kept,
     sample_counts,
 )
-from lemmata.threefry import fast_key
+from lemmata.threefry import key_of
 from lemmata.trial import Key, Precision, Record, fixed
 
 
@@ -175,7 +175,7 @@ class Training(Trained):
         )
 
     def step(self, state: State) -> State:
-        way = fast_key(state.key)
+        way = key_of(state.key)
         of_batch, own = jax.random.split(jax.random.fold_in(way, state.step))
         batch = state.world.order[jax.random.randint(of_batch, (self.descent.batch,), 0, self.labels)]
         (loss, seen), slopes = self.slope(state, batch, own)
@@ -205,7 +205,7 @@ class Training(Trained):
         ):
             def inside(field: Field):
                 def objective(given: Weights) -> tuple[Array, Array]:
-                    return trial.objective(given, begun, world, step, batch, fast_key(data), field)
+                    return trial.objective(given, begun, world, step, batch, key_of(data), field)
 
                 return jax.value_and_grad(objective, has_aux=True)(weights)
 
@@ -299,7 +299,7 @@ class Training(Trained):
         if self.mode == "practical":
             return state.weights
         last = self.decay(jnp.maximum(state.step - 1, 0))
-        keys = jax.random.split(jax.random.wrap_key_data(state.key), self.algorithm.output_draws)
+        keys = jax.random.split(key_of(state.key), self.algorithm.output_draws)
         drawn = [self.disturbed(state.weights, state.begun, last, key) for key in keys]
         losses = [self.errors(self.predict(one, state.world), state.world)[0] for one in drawn]
         best = jnp.argmin(jnp.stack(losses))

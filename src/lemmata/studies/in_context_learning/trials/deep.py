@@ -13,6 +13,7 @@ from lemmata.studies.in_context_learning.data import Contexts, Frame, Prompt, Ta
 from lemmata.studies.in_context_learning.network import deep
 from lemmata.studies.in_context_learning.trials import testing
 from lemmata.studies.in_context_learning.trials.testing import DIMS, Look, Place, Testing, named
+from lemmata.threefry import key_of
 from lemmata.trial import Key, Precision, Record, fixed
 
 
@@ -111,4 +112,4 @@ class Stack(Learner):
         return testing.in_domain(self.test, self.data, world.frame, world.tasks, world.trained)
 
     def _test_key(self, state: Learning, which: int) -> Key:
-        return jax.random.fold_in(jax.random.wrap_key_data(state.world.test), which)
+        return jax.random.fold_in(key_of(state.world.test), which)

@@ -25,6 +25,7 @@ from lemmata.studies.in_context_learning.data import (
 )
 from lemmata.studies.in_context_learning.trials import lemmas, testing
 from lemmata.studies.in_context_learning.trials.testing import DIMS, Look, Place, Testing, named
+from lemmata.threefry import key_of
 from lemmata.trial import Key, Precision, Record, fixed
 
 ORDERS = ("smallest first", "random", "largest first")
@@ -242,7 +243,7 @@ class Layer(Learner):
         return testing.draw(place, key, self.watched, fraction, jnp.asarray(room), room, self.test.selection)
 
     def _test_key(self, state: Learning, which: int) -> Key:
-        return jax.random.fold_in(jax.random.wrap_key_data(state.world.test), which)
+        return jax.random.fold_in(key_of(state.world.test), which)
 
 
 def columns(trial: Layer, frame: Frame, prompts: Prompt) -> tuple[Array, Array, Array]:

@@ -16,6 +16,7 @@ from lemmata.studies.multihead import network as nets
 from lemmata.studies.multihead.data import DataModel, Samples, Teacher, TokenMixture
 from lemmata.studies.multihead.network import Heads, Network
 from lemmata.studies.multihead.network.derivatives import extreme_eigenvalues, loss_curvature
+from lemmata.threefry import key_of
 from lemmata.trial import Key, Record, Tracks, fixed
 
 STUCK = 0.3
@@ -160,7 +161,7 @@ class Training(HeadLearner):
 
     def _test(self, state: Learning) -> Samples:
         data: Any = self.data
-        key = jax.random.wrap_key_data(state.world.test_key)
+        key = key_of(state.world.test_key)
         return cast(data.sample(key, state.world.teacher, data.test_samples), self.precision)
 
     def _spectrum(self, state: Learning) -> dict[str, Array]:

@@ -7,67 +7,15 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <vector>
 
+#include "vectors.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace ffi = xla::ffi;
 
-#if defined(__AVX512F__)
-constexpr int BYTES = 64;
-#elif defined(__AVX__)
-constexpr int BYTES = 32;
-#else
-constexpr int BYTES = 16;
-#endif
 constexpr int ROWS = BYTES == 64 ? 8 : 4, COLUMNS = 2;  // of vectors that a product keeps in registers
 constexpr int STREAMS = 4;                              // dimensions that are read together
-constexpr int LINE = 64, FETCHED = 3;                   // bytes of a cache line; lines fetched in every round of a product
-
-#define UNROLL _Pragma("GCC unroll 8")
-
-// A vector register, to be read from and written to any array of numbers.
-template <typename T>
-struct Register {
-  typedef T type __attribute__((vector_size(BYTES), aligned(alignof(T)), may_alias));
-};
-template <typename T>
-using Vector = typename Register<T>::type;
-template <typename T>
-constexpr int64_t WIDTH = BYTES / sizeof(T);
-
-template <typename T>
-inline Vector<T>& at(T* place) {
-  return *reinterpret_cast<Vector<T>*>(place);
-}
-template <typename T>
-inline const Vector<T>& at(const T* place) {
-  return *reinterpret_cast<const Vector<T>*>(place);
-}
-
-template <typename T>
-T sum_of(Vector<T> vector) {
-  T part[WIDTH<T>];
-  std::memcpy(part, &vector, sizeof part);
-  for (int64_t half = WIDTH<T> / 2; half; half /= 2)
-    for (int64_t q = 0; q < half; ++q) part[q] += part[q + half];
-  return part[0];
-}
-
-// Zeros that begin with a cache line.
-template <typename T>
-class Zeros {
-  struct alignas(LINE) Line {
-    char bytes[LINE];
-  };
-  std::vector<Line> lines;
-
- public:
-  explicit Zeros(int64_t count) : lines((count * sizeof(T) + LINE - 1) / LINE, Line{}) {}
-  operator T*() { return reinterpret_cast<T*>(lines.data()); }
-};
-
-int64_t rounded_up(int64_t size, int64_t step) { return (size + step - 1) / step * step; }
+constexpr int FETCHED = 3;                              // cache lines fetched in every round of a product
 
 // What is fetched into the cache while products are made.
 struct Ahead {
