@@ -22,10 +22,13 @@ from benchmarks import ENVIRONMENT, peers
 from benchmarks.shares import shares
 from benchmarks.timing import (
     CORES,
+    MADE,
     Contestant,
     SideBySide,
     Times,
     bytes_a_second,
+    drawing,
+    exponentials,
     fastest,
     in_turns,
     on_cores,
@@ -102,11 +105,23 @@ def extra(measured: Callable[[bool], dict[str, Measure]], paper: bool) -> Found:
 # Steps -----------------------------------------------------------------------------------------------------------------
 
 
+def machine_peaks(precision: str) -> dict[str, Contestant]:
+    """What shows the limits of the machine."""
+    return {
+        "product": Contestant(product(precision)),
+        "reading": Contestant(reading(precision)),
+        "drawing": Contestant(drawing()),
+        "exponentials": Contestant(exponentials(precision)),
+    }
+
+
 def limits(times: dict[str, Times], precision: str) -> Found:
     """What the machine can do: one core, and how many times that two processes do."""
     found = {
         "operations": operations_a_second(times["product"].best),
         "bytes": bytes_a_second(times["reading"].best, precision),
+        "words": MADE / times["drawing"].best,
+        "exponentials": MADE / times["exponentials"].best,
     }
     for name in ("product", "reading", peers.LAB):
         two = f"{name}, two processes"
@@ -117,7 +132,7 @@ def limits(times: dict[str, Times], precision: str) -> Found:
 
 def least(work: Work, runs: int, limit: Found) -> tuple[float, str]:
     """Seconds that a step takes at least, and what binds it: numbers that stay in a cache cost nothing here."""
-    arithmetic = work.operations / limit["operations"]
+    arithmetic = sum(getattr(work, of) / limit[of] for of in ("operations", "words", "exponentials"))
     memory = work.bytes / limit["bytes"] if work.bytes * runs > largest_cache() else 0.0
     return max(arithmetic, memory), "memory" if memory > arithmetic else "arithmetic"
 
@@ -128,9 +143,9 @@ def steps(name: str, step: Step, rounds: int) -> Found:
     trial = peers.built(step, {})
     runs = peers.plain_runs(step, trial, peers.started(trial, step.runs))
     precision, lanes = trial.precision, peers.width(trial)
+    peaks = machine_peaks(precision)
     contestants = {
-        "product": Contestant(product(precision)),
-        "reading": Contestant(reading(precision)),
+        **peaks,
         peers.LAB: peers.lab(trial),
         peers.BARE: peers.bare(trial, lanes),
         **dict(peers.jax_peers(step, runs)),
@@ -159,8 +174,13 @@ def steps(name: str, step: Step, rounds: int) -> Found:
         "apart": apart,
         "limits": limit,
         "work": work._asdict(),
-        "bound": {"seconds": bound, "by": by, "share": bound / times[peers.LAB].best},
-        "times": {n: t._asdict() for n, t in times.items() if not n.startswith(("product", "reading"))},
+        "bound": {
+            "seconds": bound,
+            "by": by,
+            "share": bound / times[peers.LAB].best,
+            "products": work.operations / limit["operations"] / times[peers.LAB].best,
+        },
+        "times": {n: t._asdict() for n, t in times.items() if not n.startswith(tuple(peaks))},
     }
 
 
@@ -250,12 +270,7 @@ def growth(step: Step, rounds: int) -> Found:
     formulas have over the same sizes."""
     trial = peers.built(step, {})
     precision, lanes = trial.precision, peers.width(trial)
-    limit = limits(
-        in_turns(
-            {"product": Contestant(product(precision)), "reading": Contestant(reading(precision))}, rounds
-        ),
-        precision,
-    )
+    limit = limits(in_turns(machine_peaks(precision), rounds), precision)
     found = {}
     widths = tuple(dict.fromkeys((max(1, lanes // 4), max(2, lanes), 4 * max(1, lanes))))
     cells = {str(n): peers.bare(trial, n)._replace(runs=1) for n in widths}

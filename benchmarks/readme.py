@@ -21,10 +21,10 @@ then take turns in one process tree, pinned to cores; a time is that of the fast
   loss compiled. **JAX by hand**: the same loss, its gradient and the update in one compiled loop, a run alone and runs in
   `vmap`. None of them draws its batches: they are given. **Lab**: the study's own step in the lab's compiled loop, with its
   draws, stop rule and tracks; **the bare step**: the same without the loop's own work.
-- **Limit**: operations of the products of a step, counted from the formulas, at the speed of a large product on one core; or,
-  where the numbers that a step must touch do not fit into the largest cache, these at the speed at which memory is read. The
-  larger time binds. Exponentials, sums, gathers and random numbers are not counted, so that workloads made of them stay far
-  from it.
+- **Limit**: what a step must do, counted from the formulas: the operations of its products at the speed of a large product on
+  one core, its random words and exponentials at the speed at which many of them are made; or, where the numbers that it must
+  touch do not fit into the largest cache, these at the speed at which memory is read. The larger time binds. Sums, comparisons
+  and gathers are not counted, so that workloads made of them stay far from it. How far products alone would be is said, too.
 - **Whole command**: `lemmata run` in a process of its own, with an empty compilation cache and with the one it left; the peer
   is charged the steps that the cells took, at its time of a step.
 
@@ -107,13 +107,30 @@ def _steps(name: str, found: dict[str, Any]) -> str:
         f"\nOn one core the lab is {times[peers.EAGER] / own:.1f} times as fast as eager PyTorch on one thread{machine}. "
         f"The loop costs {100 * (own / times[peers.BARE] - 1):+.0f} % over the bare step. All agree: losses are at most "
         f"{max(found['apart'].values()):.0e} apart.",
-        f"A step has {_many(work['operations'])} operations and touches {_many(work['bytes'])} bytes; the machine does "
-        f"{limit['operations'] / 1e9:.0f} GFLOP/s and reads {limit['bytes'] / 1e9:.1f} GB/s on one core{_second(limit)}. "
-        f"{bound['by'].capitalize()} binds: {_time(bound['seconds'])}, {100 * bound['share']:.0f} % of the lab's step.",
+        f"A step has {_many(work['operations'])} operations{_drawn(work)} and touches {_many(work['bytes'])} bytes; "
+        f"the machine does {limit['operations'] / 1e9:.0f} GFLOP/s{_made(limit)} and reads {limit['bytes'] / 1e9:.1f} GB/s "
+        f"on one core{_second(limit)}. {bound['by'].capitalize()} binds: {_time(bound['seconds'])}, "
+        f"{100 * bound['share']:.0f} % of the lab's step{_alone(bound)}.",
     ]
     if peers.COMPILED not in times:
         lines.append("Without `torch.compile`: there is no C++ compiler here that it works with.")
     return "\n".join(lines)
+
+
+def _drawn(work: dict[str, Any]) -> str:
+    """What a step has beside its products."""
+    parts = {"random words": work.get("words"), "exponentials": work.get("exponentials")}
+    return "".join(f", {_many(count)} {name}" for name, count in parts.items() if count)
+
+
+def _made(limit: dict[str, Any]) -> str:
+    if "words" not in limit:
+        return ""
+    return f", {limit['words'] / 1e9:.1f} billion words, {limit['exponentials'] / 1e9:.1f} billion exponentials a second,"
+
+
+def _alone(bound: dict[str, Any]) -> str:
+    return f" (products alone: {100 * bound['products']:.0f} %)" if "products" in bound else ""
 
 
 def _second(limit: dict[str, float]) -> str:

@@ -17,8 +17,9 @@ TURN = 0.2
 MOST = 100_000
 PATIENCE = 600.0
 """Seconds that another process may take, compilation included, before it counts as dead."""
-PRODUCT, READ = 1500, 1 << 25
-"""Rows of the matrices whose product is the peak; numbers of the two vectors whose inner product is the bandwidth."""
+PRODUCT, READ, MADE = 1500, 1 << 25, 1 << 16
+"""Rows of the matrices whose product is the peak; numbers of the two vectors whose inner product is the bandwidth; random words
+and exponentials that are made in one go, few enough for a cache."""
 
 
 class Contestant(NamedTuple):
@@ -165,6 +166,29 @@ def reading(precision: str) -> Callable[[int], object]:
     """Two vectors that no cache holds, read once."""
     one, other = (np.ones(READ, precision) for _ in range(2))
     return lambda count: [one @ other for _ in range(count)]
+
+
+def drawing() -> Callable[[int], object]:
+    """Random words as the lab draws them, each time under a key from those before."""
+    import jax
+
+    from lemmata.threefry import key_of
+
+    @jax.jit
+    def drawn(count: int, data: jax.Array) -> jax.Array:
+        return jax.lax.fori_loop(
+            0, count, lambda _, d: jax.random.bits(key_of(d), (MADE,), "uint32")[:2], data
+        )
+
+    begun = np.zeros(2, np.uint32)
+    return lambda count: drawn(count, begun).block_until_ready()
+
+
+def exponentials(precision: str) -> Callable[[int], object]:
+    """NumPy's exponential."""
+    given = np.random.default_rng(0).normal(size=MADE).astype(precision)
+    found = np.empty_like(given)
+    return lambda count: [np.exp(given, out=found) for _ in range(count)]
 
 
 def operations_a_second(seconds: float) -> float:

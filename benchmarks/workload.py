@@ -28,11 +28,13 @@ class Plain(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What one step of one run must do, by the formulas: operations of its products, and numbers that it reads and writes at
-    least once, in bytes."""
+    """What one step of one run must do, by the formulas: operations of its products, numbers that it reads and writes at
+    least once, in bytes, random words that it draws, and exponentials (or logarithms) that it takes."""
 
     operations: float
     bytes: float
+    words: float = 0
+    exponentials: float = 0
 
 
 class Measure(NamedTuple):
