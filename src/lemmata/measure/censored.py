@@ -7,8 +7,7 @@ that, never as a value. The spread of the errors may change along the grid: its 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr
-from scipy.stats import t
+from scipy.special import log_ndtr, stdtrit
 
 from lemmata.measure.estimate import Estimate, needs
 from lemmata.measure.profile import profile_interval
@@ -90,7 +89,7 @@ def censored_fit(
 
     error = np.exp(model.spread @ best[wide:]) * (weights @ np.linalg.pinv(design))
     unit = max(float(np.linalg.norm(error)), 1e-9)
-    mark = seen / 2 * np.log1p(t.ppf((1 + level) / 2, freedom) ** 2 / freedom)
+    mark = seen / 2 * np.log1p(stdtrit(freedom, (1 + level) / 2) ** 2 / freedom)
     low, high = profile_interval(drop, value, 2 * unit, float(mark), 1e4 * unit)
     return Estimate(value, low, high, len(values), level, "", freedom)
 

@@ -5,7 +5,7 @@ from math import inf
 from typing import Any, cast
 
 from scipy.optimize import brentq
-from scipy.stats import t
+from scipy.special import stdtrit
 
 FEWEST = 12.0
 
@@ -38,7 +38,7 @@ def drop_at(level: float, informative: float) -> float:
     With many informative runs it is half the quantile of chi-square; with few, the square of Student's t takes its
     place, with a degree of freedom for each (but at least twelve: there it covers what it says, by simulation).
     """
-    return float(t.ppf((1 + level) / 2, max(informative, FEWEST))) ** 2 / 2
+    return float(stdtrit(max(informative, FEWEST), (1 + level) / 2)) ** 2 / 2
 
 
 def root(function: Callable[[float], float], low: float, high: float, precision: float) -> float:

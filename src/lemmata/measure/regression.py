@@ -7,7 +7,7 @@ one run a value, the seeds' own fits where seeds share their data, the likelihoo
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from lemmata.measure.censored import censored_fit, censored_value
 from lemmata.measure.estimate import Estimate, needs
@@ -70,7 +70,7 @@ def _least_squares(
         left = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
         freedom = float(len(y) - design.shape[1])
         needs(freedom > 0, "too few runs for an interval.")
-        half = float(t.ppf((1 + level) / 2, freedom) * np.sqrt(left @ left / freedom * (pull @ pull)))
+        half = float(stdtrit(freedom, (1 + level) / 2) * np.sqrt(left @ left / freedom * (pull @ pull)))
     else:
         error, freedom = groups.error(y, pull)
         half = float(groups.quantile(y, pull, freedom, level) * error)
@@ -106,7 +106,7 @@ class Groups:
         bootstrap of three to five seeds is far too sure. With two seeds there is nothing to draw from, and with many
         the bootstrap says what the t distribution says; both take the t.
         """
-        plain = float(t.ppf((1 + level) / 2, freedom))
+        plain = float(stdtrit(freedom, (1 + level) / 2))
         if self.sizes.min() < 3 or len(y) > 2000:
             return plain
         y, pull = y[self.order], pull[self.order]

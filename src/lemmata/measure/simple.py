@@ -6,8 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 import xarray as xr
-from scipy.special import ndtri
-from scipy.stats import beta, binom, t
+from scipy.special import bdtr, betaincinv, ndtri, stdtrit
 
 from lemmata.measure.estimate import Estimate, answering, needs
 
@@ -28,8 +27,8 @@ def fraction(successes: xr.DataArray | np.ndarray, level: float = 0.95) -> Estim
     known = _known(successes)
     runs, hits = len(known), int(known.sum())
     miss = (1 - level) / 2
-    low = float(beta.ppf(miss, hits, runs - hits + 1)) if hits else 0.0
-    high = float(beta.ppf(1 - miss, hits + 1, runs - hits)) if hits < runs else 1.0
+    low = float(betaincinv(hits, runs - hits + 1, miss)) if hits else 0.0
+    high = float(betaincinv(hits + 1, runs - hits, 1 - miss)) if hits < runs else 1.0
     return Estimate(hits / runs, low, high, runs, level, seen=_seen(successes))
 
 
@@ -43,7 +42,7 @@ def mean(values: xr.DataArray | np.ndarray, level: float = 0.95) -> Estimate:
     known = _known(over_seeds(values))
     runs = len(known)
     needs(runs > 1, "one seed gives no interval; a mean needs at least two.")
-    half = float(t.ppf((1 + level) / 2, runs - 1) * known.std(ddof=1) / sqrt(runs))
+    half = float(stdtrit(runs - 1, (1 + level) / 2) * known.std(ddof=1) / sqrt(runs))
     note = "" if half else "All seeds gave the same value."
     value = float(known.mean())
     return Estimate(value, value - half, value + half, runs, level, note, float(runs - 1), _seen(values))
@@ -63,7 +62,7 @@ def median(values: xr.DataArray | np.ndarray, level: float = 0.95) -> Estimate:
     """
     known = np.sort(_known(over_seeds(values, "median")))
     count = len(known)
-    rank = int(binom.ppf((1 - level) / 2, count, 0.5))
+    rank = int(np.sum(bdtr(np.arange(count), count, 0.5) < (1 - level) / 2))
     if rank < 1:
         said = f"{count} seeds have no ranks for an interval of their median; it takes six at 95 %."
         return Estimate(float(np.median(known)), -inf, inf, count, level, said, seen=_seen(values))
@@ -93,7 +92,7 @@ def bootstrap(statistic: Callable[[Seeded], float], values: Seeded, level: float
         spoilt <= SPOILT, f"{spoilt:.0%} of the draws of the seeds do not give the number that was asked for."
     )
     low, high = np.quantile(again, [(1 - level) / 2, (1 + level) / 2])
-    stretch = float(t.ppf((1 + level) / 2, count - 1) / ndtri((1 + level) / 2)) * sqrt(count / (count - 1))
+    stretch = float(stdtrit(count - 1, (1 + level) / 2) / ndtri((1 + level) / 2)) * sqrt(count / (count - 1))
     ends = value - stretch * (value - min(low, value)), value + stretch * (max(high, value) - value)
     return Estimate(value, float(ends[0]), float(ends[1]), count, level, "", float(count - 1))
 
@@ -110,7 +109,7 @@ def jackknife(measure: Callable[[np.ndarray], float], seed: np.ndarray, level: f
     without = np.array([measure(seed != one) for one in seeds])
     value = measure(np.ones(len(seed), bool))
     error = sqrt((count - 1) / count * float(np.sum((without - without.mean()) ** 2)))
-    half = float(t.ppf((1 + level) / 2, count - 1)) * error
+    half = float(stdtrit(count - 1, (1 + level) / 2)) * error
     return Estimate(value, value - half, value + half, len(seed), level, "", float(count - 1))
 
 

@@ -7,7 +7,7 @@ from math import exp
 
 import numpy as np
 import xarray as xr
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from lemmata.measure.columns import logarithm
 from lemmata.measure.estimate import Estimate, answering, needs
@@ -71,8 +71,8 @@ def trend(values: xr.DataArray, over: str, level: float = 0.95) -> Estimate:
     pairs = len(taus) * (len(place) // 2)
     agree = (1 + taus[0]) / 2 * pairs
     miss = (1 - level) / 2
-    low = 2 * beta.ppf(miss, agree, pairs - agree + 1) - 1 if agree > 0 else -1.0
-    high = 2 * beta.ppf(1 - miss, agree + 1, pairs - agree) - 1 if agree < pairs else 1.0
+    low = 2 * betaincinv(agree, pairs - agree + 1, miss) - 1 if agree > 0 else -1.0
+    high = 2 * betaincinv(agree + 1, pairs - agree, 1 - miss) - 1 if agree < pairs else 1.0
     note = f"All {len(taus)} seeds agree; the interval counts {pairs} separate pairs of grid values."
     return Estimate(float(taus[0]), float(low), float(high), len(taus), level, note)
 

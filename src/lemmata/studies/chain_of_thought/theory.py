@@ -7,10 +7,10 @@ from math import inf, log
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.polynomial import Polynomial
 from scipy.integrate import solve_ivp
 from scipy.special import gammaln, xlogy
-from scipy.stats import binom
 
 from lemmata.guard import double
 from lemmata.measure.compare import Condition
@@ -267,7 +267,7 @@ def _errors_from(
 
 
 def _binomial(count: int, chance: float) -> np.ndarray:
-    return binom.pmf(np.arange(count + 1), count, min(max(float(chance), 0.0), 1.0))
+    return scipy.stats.binom.pmf(np.arange(count + 1), count, min(max(float(chance), 0.0), 1.0))
 
 
 def _first(row: np.ndarray, right: int) -> np.ndarray:
@@ -284,7 +284,7 @@ def wrong_count_bound(examples: int, match_fraction: float, trajectory: float, p
 def chernoff_exact(examples: int, match_fraction: float, trajectory: float, primacy: float) -> float:
     """The probability that `wrong_count_bound` bounds, exactly (a binomial tail)."""
     level = (1 - primacy / 2) * match_fraction * trajectory * examples
-    return float(binom.cdf(np.floor(level), examples, match_fraction * trajectory))
+    return float(scipy.stats.binom.cdf(np.floor(level), examples, match_fraction * trajectory))
 
 
 # At a trial ------------------------------------------------------------------------------------------------------------

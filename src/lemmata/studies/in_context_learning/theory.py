@@ -7,7 +7,7 @@ from math import ceil, exp, inf, log, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import binom
+import scipy
 
 from lemmata.bench.probes import cap_share
 from lemmata.errors import require
@@ -108,7 +108,9 @@ def few_matches_printed(length: int, fraction: float, lack: float) -> float:
 
 def few_matches(length: int, fraction: float, lack: float) -> float:
     """The probability that (E.42) bounds, exactly."""
-    return float(binom.cdf(np.floor((1 - lack) * fraction / 2 * length + 1e-9), length, fraction / 2))
+    return float(
+        scipy.stats.binom.cdf(np.floor((1 - lack) * fraction / 2 * length + 1e-9), length, fraction / 2)
+    )
 
 
 # Attention: Proposition 6.4.1, Corollary 6.4.3 --------------------------------------------------------------------------
@@ -342,8 +344,8 @@ def vote_error(fraction: float, length: int) -> float:
     wrong label with probability 1/(2 - alpha'): `(1 - alpha'/2)^l Pr(Bin(l, 1/(2 - alpha')) wins, ties 1/2)`."""
     wrong = 1 / (2 - fraction)
     half = length / 2
-    wins = float(binom.sf(np.floor(half), length, wrong))
-    tie = float(binom.pmf(half, length, wrong)) if length % 2 == 0 else 0.0
+    wins = float(scipy.stats.binom.sf(np.floor(half), length, wrong))
+    tie = float(scipy.stats.binom.pmf(half, length, wrong)) if length % 2 == 0 else 0.0
     return (1 - fraction / 2) ** length * (wins + tie / 2)
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy
 import xarray as xr
-from scipy.stats import qmc
 
 from lemmata.studies.shallow_vit import pictures
 from lemmata.studies.shallow_vit.data import TokenData
@@ -145,7 +145,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
 
 def drawn_setting(trial: ViTTraining, index: int) -> Mapping[str, Any]:
     """Setting number `index` of a sequence that fills the space of settings evenly (Halton's, of fixed order)."""
-    at = qmc.Halton(6, scramble=False).random(index + 2)[-1]
+    at = scipy.stats.qmc.Halton(6, scramble=False).random(index + 2)[-1]
     low = np.array([math.log(0.15), 0.05, 0.0, 0.02, 0.05, 0.0])
     high = np.array([math.log(0.6), 0.6, 0.06, 0.4, 0.45, 3.0])
     alpha, ratio, std, sigma, delta, size = low + at * (high - low)

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import statsmodels.api as sm
 import xarray as xr
 
 from lemmata.measure.boundary import boundary
@@ -498,6 +497,8 @@ def constants(results: xr.Dataset) -> dict[str, Any]:
         for v in row[np.isfinite(row)]
     ]
     regressors, success = np.stack([x for x, _ in flags]), np.array([v for _, v in flags])
+    import statsmodels.api as sm  # not at the top: it takes as long to import as all else together
+
     model = sm.GLM(success, regressors, family=sm.families.Binomial()).fit_regularized(alpha=1e-3, L1_wt=0.0)
     need = -model.params[:-1] / model.params[-1]
     sizes_seen = critical_sizes(results["success"].sel(variant=held_out), "samples", "variant")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sparse
-from scipy.stats import norm as normal
+from scipy.special import ndtr, ndtri
 
 from lemmata.errors import require
 from lemmata.studies.gcn_sampling.data import DegreeGroups
@@ -243,7 +243,7 @@ def mixture_distance(scales: np.ndarray) -> float:
     """
     centre = float(np.sqrt(np.mean(scales**2)))
     z = np.linspace(-6, 6, 2001)
-    chance = normal.cdf(centre * z[:, None] / scales).mean(1)
+    chance = ndtr(centre * z[:, None] / scales).mean(1)
     level = (np.arange(2000) + 0.5) / 2000
-    apart = np.interp(level, chance, centre * z) - centre * normal.ppf(level)
+    apart = np.interp(level, chance, centre * z) - centre * ndtri(level)
     return float(np.sqrt(np.mean(apart**2)))

@@ -9,7 +9,7 @@ from math import ceil, prod, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import qmc
+import scipy
 
 from lemmata.studies.group_imbalance.data import Mixture
 from lemmata.studies.group_imbalance.network import Curvature, Kind, local, neuron
@@ -35,7 +35,9 @@ def nodes(mean: np.ndarray, covariance: np.ndarray, readers: np.ndarray, finenes
     reach = REACH - 2
     counts = [ceil(2 * reach / (fineness * min(0.7, 1 / max(t, 1e-9)))) + 1 for t in moves]
     if size > 3 or prod(counts) > MOST_NODES:
-        drawn = qmc.MultivariateNormalQMC(np.zeros(size), rng=np.random.default_rng(0)).random(DRAWS)
+        drawn = scipy.stats.qmc.MultivariateNormalQMC(np.zeros(size), rng=np.random.default_rng(0)).random(
+            DRAWS
+        )
         parts = [(chunk, np.full(len(chunk), 1 / DRAWS)) for chunk in np.array_split(drawn, DRAWS // 2**14)]
     else:
         parts = _product([np.linspace(-reach, reach, count) for count in counts])

@@ -6,8 +6,8 @@
 import math
 
 import numpy as np
-from scipy.signal import fftconvolve
-from scipy.stats import binom, hypergeom, norm
+import scipy
+from scipy.special import ndtr
 
 
 def law_of_sum(terms: int, q: float) -> tuple[np.ndarray, np.ndarray]:
@@ -15,10 +15,10 @@ def law_of_sum(terms: int, q: float) -> tuple[np.ndarray, np.ndarray]:
     law, base, left = np.ones(1), np.array([q / 2, 1 - q, q / 2]), terms
     while left:
         if left & 1:
-            law = fftconvolve(law, base) if terms > 2000 else np.convolve(law, base)
+            law = scipy.signal.fftconvolve(law, base) if terms > 2000 else np.convolve(law, base)
         left >>= 1
         if left:
-            base = fftconvolve(base, base) if terms > 2000 else np.convolve(base, base)
+            base = scipy.signal.fftconvolve(base, base) if terms > 2000 else np.convolve(base, base)
     return np.arange(-terms, terms + 1), np.maximum(law, 0)
 
 
@@ -52,7 +52,9 @@ def bayes_error(D: int, C: int, q: float) -> float:
     plus = np.arange(others + 1)[:, None]
     minus = np.arange(others + 1)[None, :]
     rest = 1 - np.minimum(plus / np.maximum(others, 1), 1)
-    law = binom.pmf(plus, others, full) * binom.pmf(minus, np.maximum(others - plus, 0), full / (1 - full))
+    law = scipy.stats.binom.pmf(plus, others, full) * scipy.stats.binom.pmf(
+        minus, np.maximum(others - plus, 0), full / (1 - full)
+    )
     wrong = np.where(plus + 1 < minus, 1.0, np.where(plus + 1 == minus, 0.5, 0.0))
     return float(np.sum(np.where(rest >= 0, law * wrong, 0)))
 
@@ -71,7 +73,7 @@ def plateau(D: int, C: int, q: float) -> tuple[float, float]:
 
 def glm_error_normal(D: int, C: int, q: float) -> float:
     """The same by the normal law: `Phi(-C / sqrt(q (D - C)))`."""
-    return float(norm.cdf(-C / math.sqrt(q * (D - C)))) if q > 0 else 0.0
+    return float(ndtr(-C / math.sqrt(q * (D - C)))) if q > 0 else 0.0
 
 
 def glm_best_error(D: int, C: int, q: float) -> float:
@@ -105,15 +107,15 @@ def planted_distance(m: int, C: int, q: float) -> float:
     """
     n = np.arange(m + 1)
     ratio = _planted_ratio(n, m, C, q)
-    return float(0.5 * np.sum(binom.pmf(n, m, q / 2) * np.abs(ratio - 1)))
+    return float(0.5 * np.sum(scipy.stats.binom.pmf(n, m, q / 2) * np.abs(ratio - 1)))
 
 
 def planted_signs_distance(m: int, C: int, q: float) -> float:
     """Exact total variation between planting +1's and planting -1's: at most twice `planted_distance`."""
     plus, minus = np.meshgrid(np.arange(m + 1), np.arange(m + 1), indexing="ij")
     law = (
-        binom.pmf(plus, m, q / 2)
-        * binom.pmf(minus, np.maximum(m - plus, 0), q / (2 - q))
+        scipy.stats.binom.pmf(plus, m, q / 2)
+        * scipy.stats.binom.pmf(minus, np.maximum(m - plus, 0), q / (2 - q))
         * (plus + minus <= m)
     )
     gap = np.abs(_planted_ratio(plus, m, C, q) - _planted_ratio(minus, m, C, q))
@@ -128,7 +130,7 @@ def _planted_ratio(n: np.ndarray, m: int, C: int, q: float) -> np.ndarray:
 def planted_distance_bound(m: int, C: int, q: float) -> float:
     """Chi-square bound on it: `sqrt(E[(2/q)^H] - 1) / 2` with `H` hypergeometric (m, C marked, C drawn)."""
     h = np.arange(C + 1)
-    return float(0.5 * math.sqrt(np.sum(hypergeom.pmf(h, m, C, C) * (2 / q) ** h) - 1))
+    return float(0.5 * math.sqrt(np.sum(scipy.stats.hypergeom.pmf(h, m, C, C) * (2 / q) ** h) - 1))
 
 
 def chance_overlap(D: int, C: int) -> float:

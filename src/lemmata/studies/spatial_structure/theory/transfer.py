@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from lemmata.studies.spatial_structure.theory.events import TiedScores
 from lemmata.studies.spatial_structure.theory.images import glm_error, law_of_sum
@@ -38,7 +38,7 @@ def sign_error(D: int, C: int, q: float, samples: int) -> float:
 
 def sign_samples(C: int, spurious: float, target: float) -> float:
     """The samples at which `sign_error` falls to the target, by the normal law: `(Phi^-1(target) / C)^2 q (D - C)`."""
-    return float(norm.ppf(target) ** 2 * spurious / C**2)
+    return float(ndtri(target) ** 2 * spurious / C**2)
 
 
 def unseen_groups(D: int, C: int, samples):
@@ -67,7 +67,7 @@ def coupon_error(D: int, C: int, q: float, samples: float) -> float:
     )  # of a binomial count, also between integers
     strays = (C - 1) * unresolved
     variance = q * (D - C) * ((1 - unresolved) * (C + strays) ** 2 + unresolved * (1 + strays) ** 2)
-    return unresolved * float(norm.cdf(-C * (1 + strays) / math.sqrt(variance))) if variance > 0 else 0.0
+    return unresolved * float(ndtr(-C * (1 + strays) / math.sqrt(variance))) if variance > 0 else 0.0
 
 
 def coupon_samples(D: int, C: int, q: float, target: float) -> float:
