@@ -6,10 +6,9 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernel.h"
 #include "vectors.h"
-#include "xla/ffi/api/ffi.h"
 
-namespace ffi = xla::ffi;
 using Word = uint32_t;
 
 constexpr int64_t MANY = 4, COUNT = MANY * WIDTH<Word>;  // registers whose rounds go side by side, and their words
@@ -86,12 +85,11 @@ void keep_pairs(Word* found, const Words& low, const Words& high, int64_t count)
   for (int64_t q = 0; q < count; ++q) found[2 * q] = lines[0][q], found[2 * q + 1] = lines[1][q];
 }
 
-template <ffi::DataType KIND>
-ffi::Error bits(ffi::Buffer<ffi::U32> keys, ffi::ResultBuffer<KIND> found) {
-  using T = ffi::NativeType<KIND>;
-  const int64_t rows = keys.element_count() / 2, total = found->element_count();
-  T* to = found->typed_data();
-  each(keys.typed_data(), nullptr, rows, rows ? total / rows : 0,
+template <typename T>
+void bits(Call call) {
+  const int64_t rows = call.count_given(0) / 2, total = call.count_found(0);
+  T* to = call.found<T>(0);
+  each(call.given<Word>(0), nullptr, rows, rows ? total / rows : 0,
        [to](int64_t place, const Words& one, const Words& two, int64_t count) {
          if constexpr (sizeof(T) == 8) {  // the first word is the upper one
            keep_pairs(reinterpret_cast<Word*>(to + place), two, one, count);
@@ -104,30 +102,24 @@ ffi::Error bits(ffi::Buffer<ffi::U32> keys, ffi::ResultBuffer<KIND> found) {
              for (int64_t q = 0; q < count; ++q) to[place + q] = T(mixed[q]);
          }
        });
-  return ffi::Error::Success();
 }
 
-ffi::Error keys_of(const Word* keys, const Word* counters, int64_t rows, int64_t length, Word* found) {
+void keys_of(const Word* keys, const Word* counters, int64_t rows, int64_t length, Word* found) {
   each(keys, counters, rows, length, [found](int64_t place, const Words& one, const Words& two, int64_t count) {
     keep_pairs(found + 2 * place, one, two, count);
   });
-  return ffi::Error::Success();
 }
 
-ffi::Error split(ffi::Buffer<ffi::U32> keys, ffi::ResultBuffer<ffi::U32> found) {
-  const int64_t rows = keys.element_count() / 2, total = found->element_count() / 2;
-  return keys_of(keys.typed_data(), nullptr, rows, rows ? total / rows : 0, found->typed_data());
+void split(Call call) {
+  const int64_t rows = call.count_given(0) / 2, total = call.count_found(0) / 2;
+  keys_of(call.given<Word>(0), nullptr, rows, rows ? total / rows : 0, call.found<Word>(0));
 }
 
-ffi::Error fold(ffi::Buffer<ffi::U32> keys, ffi::Buffer<ffi::U32> data, ffi::ResultBuffer<ffi::U32> found) {
-  return keys_of(keys.typed_data(), data.typed_data(), data.element_count(), 1, found->typed_data());
-}
+void fold(Call call) { keys_of(call.given<Word>(0), call.given<Word>(1), call.count_given(1), 1, call.found<Word>(0)); }
 
-#define FROM_KEYS ffi::Ffi::Bind().Arg<ffi::Buffer<ffi::U32>>()
-XLA_FFI_DEFINE_HANDLER_SYMBOL(threefry_bits_8, bits<ffi::U8>, FROM_KEYS.Ret<ffi::Buffer<ffi::U8>>());
-XLA_FFI_DEFINE_HANDLER_SYMBOL(threefry_bits_16, bits<ffi::U16>, FROM_KEYS.Ret<ffi::Buffer<ffi::U16>>());
-XLA_FFI_DEFINE_HANDLER_SYMBOL(threefry_bits_32, bits<ffi::U32>, FROM_KEYS.Ret<ffi::Buffer<ffi::U32>>());
-XLA_FFI_DEFINE_HANDLER_SYMBOL(threefry_bits_64, bits<ffi::U64>, FROM_KEYS.Ret<ffi::Buffer<ffi::U64>>());
-XLA_FFI_DEFINE_HANDLER_SYMBOL(threefry_split, split, FROM_KEYS.Ret<ffi::Buffer<ffi::U32>>());
-XLA_FFI_DEFINE_HANDLER_SYMBOL(threefry_fold, fold,
-                              FROM_KEYS.Arg<ffi::Buffer<ffi::U32>>().Ret<ffi::Buffer<ffi::U32>>());
+HANDLER(threefry_bits_8, bits<uint8_t>)
+HANDLER(threefry_bits_16, bits<uint16_t>)
+HANDLER(threefry_bits_32, bits<uint32_t>)
+HANDLER(threefry_bits_64, bits<uint64_t>)
+HANDLER(threefry_split, split)
+HANDLER(threefry_fold, fold)
