@@ -255,10 +255,12 @@ def work(options: argparse.Namespace) -> None:
     from lemmata.lab.spool import serve
     from lemmata.lab.store import Store
     from lemmata.lab.work import run_chunk
+    from lemmata.programs import keep
 
     Store(options.dir).manifest  # noqa: B018  (says what is wrong where there is no store)
     one_thread()
     cache_compilations()
+    keep()
     done = serve(Path(options.dir), lambda: stored_order(options.dir).sweep.cells, run_chunk)
     print(f"{done} cells done")
 
