@@ -60,10 +60,11 @@ def torch_loss(weights: Arrays, batch: Arrays) -> Any:
 
 
 def work(samples: int, tokens: int, dim: int, neurons: int, heads: int) -> Work:
-    """For each sample three products of token-by-neuron arrays with the hidden weights, four of attention maps with tokens;
-    what must be read are samples, votes and weights."""
+    """For each sample three products of token-by-neuron arrays with the hidden weights, four of attention maps with tokens, and
+    an exponential for each of their entries; what must be read are samples, votes and weights."""
     each = 6 * tokens * neurons * heads * dim + 8 * heads * tokens**2 * dim
-    return Work(samples * each, 4 * (samples * tokens * dim + tokens * neurons + 2 * heads * dim * neurons))
+    touched = 4 * (samples * tokens * dim + tokens * neurons + 2 * heads * dim * neurons)
+    return Work(samples * each, touched, exponentials=samples * heads * tokens**2)
 
 
 WORKLOAD = Workload(

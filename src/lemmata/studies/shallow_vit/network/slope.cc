@@ -76,8 +76,11 @@ class Sample {
  private:
   T* row(T* of, int64_t n) const { return of + n * size.across; }
 
-  auto into(T* of) const {
-    return [=](int64_t n) { return [to = row(of, n)](int64_t q, Vector<T> sum) { at(to + q) = sum; }; };
+  // Keeps a product, or adds it to what is there.
+  auto into(T* of, int64_t stride, bool added = false) const {
+    return [=](int64_t n) {
+      return [=, to = of + n * stride](int64_t q, Vector<T> sum) { at(to + q) = added ? at(to + q) + sum : sum; };
+    };
   }
 
   // The tokens that count, together.
@@ -120,9 +123,9 @@ class Sample {
     const int64_t d = size.dimension;
     T *shares = exponentials + head * size.tokens * size.across, *scale = row(inverse, head);
     product<T>({weights, 1, d}, turned, size.across, d, broad, d,
-               into(asked));
+               into(asked, size.across));
     product<T>({packed, d, 1}, asked, size.across, count, broad, d,
-               into(shares));
+               into(shares, size.across));
     for (int64_t q = 0; q < broad * W; q += W) {
       Vector<T> largest = Vector<T>{} - std::numeric_limits<T>::infinity(), sum = {};
       for (int64_t s = 0; s < count; ++s) {
@@ -136,9 +139,10 @@ class Sample {
       }
       at(scale + q) = 1 / sum;
     }
-    product<T>({packed, 1, d}, shares, size.across, d, broad, count, [&](int64_t i) {
-      return [=, to = row(features, head * d + i)](int64_t q, Vector<T> sum) { at(to + q) = sum * at(scale + q); };
-    });
+    T* seen = row(features, head * d);
+    product<T>({packed, 1, d}, shares, size.across, d, broad, count, into(seen, size.across));
+    for (int64_t i = 0; i < d; ++i)
+      for (int64_t q = 0; q < broad * W; q += W) at(row(seen, i) + q) *= at(scale + q);
   }
 
   // y F with its gradients in the features (`pulled`) and in the hidden weights (`found`), from the gates
@@ -172,9 +176,7 @@ class Sample {
                  };
                });
     product<T>({features + begin, size.across, 1}, gates, STRIDE, size.features, some, askers,
-               [&](int64_t f) {
-                 return [to = found + f * wide + first](int64_t q, Vector<T> sum) { at(to + q) += sum; };
-               });
+               into(found + first, wide, true));
     dots<T>(gates, STRIDE, askers, hidden + first, wide, size.features, some,
             [&](int64_t l, int64_t f, T sum) { row(pulled, f)[begin + l] += sum; });
   }
@@ -193,13 +195,12 @@ class Sample {
       }
       at(common + q) = sum;
     }
-    product<T>({packed, d, 1}, cotangent, across, count, broad, d, [&](int64_t s) {
-      return [=, share = shares + s * across, to = row(below, s)](int64_t q, Vector<T> sum) {
-        at(to + q) = at(share + q) * (sum - at(common + q));
-      };
-    });
+    product<T>({packed, d, 1}, cotangent, across, count, broad, d, into(below, size.across));
+    for (int64_t s = 0; s < count; ++s)
+      for (int64_t q = 0; q < broad * W; q += W)
+        at(row(below, s) + q) = at(shares + s * across + q) * (at(row(below, s) + q) - at(common + q));
     product<T>({packed, 1, d}, below, across, d, broad, count,
-               into(cotangent));
+               into(cotangent, size.across));
     dots<T>(turned, across, d, cotangent, across, d, broad,
             [&](int64_t i, int64_t j, T sum) { pulled_product[i * d + j] -= sum; });
   }
