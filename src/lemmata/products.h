@@ -32,11 +32,12 @@ inline void in_parts(int64_t count, const Part& part) {
   }
 }
 
-// Cuts `count` into parts of MOST, and what is left into halves, quarters, ... of that.
+// The same with parts of MOST, and what is left one by one: less to compile.
 template <int MOST, typename Part>
-inline void in_halves(int64_t count, const Part& part, int64_t begin = 0) {
+inline void in_whole_parts(int64_t count, const Part& part) {
+  int64_t begin = 0;
   for (; begin + MOST <= count; begin += MOST) part(begin, std::integral_constant<int, MOST>{});
-  if constexpr (MOST > 1) in_halves<1>(count, part, begin);
+  for (; begin < count; ++begin) part(begin, std::integral_constant<int, 1>{});
 }
 
 // A matrix to be multiplied from the left: number (i, k) is first[i * row + k * column].
@@ -50,7 +51,7 @@ struct Left {
 // registers, and b has `inner` rows of `stride` numbers.
 template <typename T, typename Keep>
 FLAT void product(Left<T> a, const T* b, int64_t stride, int64_t rows, int64_t broad, int64_t inner, const Keep& keep) {
-  in_halves<BROAD>(broad, [&](int64_t j, auto columns) {
+  in_whole_parts<BROAD>(broad, [&](int64_t j, auto columns) {
     in_parts<HIGH>(rows, [&](int64_t i, auto height) {
       constexpr int R = decltype(height)::value, C = decltype(columns)::value;
       const T *left = a.first + i * a.row, *right = b + j * WIDTH<T>;
@@ -88,7 +89,7 @@ inline Vector<T> sums_of(const Vector<T>* all) {
   }
 }
 
-// Calls `keep(i, j, sum)` with the inner products of the rows of a and of b, which are `length` registers long. 
+// Calls `keep(i, j, sum)` with the inner products of the rows of a and of b, which are `length` registers long.
 template <typename T, typename Keep>
 FLAT void dots(const T* a, int64_t a_stride, int64_t rows, const T* b, int64_t b_stride, int64_t columns, int64_t length,
                  const Keep& keep) {

@@ -1,4 +1,4 @@
-// Loss and gradient of a batch, sample after sample: `summed_in_jax` of the module beside, which says what is computed.
+// Loss and gradient of a batch, sample after sample: `mean_in_jax` of the module beside, which says what is computed.
 //
 // XLA makes a dozen kernels of a sample, whose token-by-neuron arrays go through memory. Here a few tokens meet a few
 // hundred neurons at a time: their gates are made once, and used for both gradients before they leave the cache. Arrays of a
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <vector>
 
 #include "elementary.h"
 #include "products.h"
@@ -38,7 +39,7 @@ template <typename T>
 class Sample {
   static constexpr int64_t W = WIDTH<T>;
   const Sizes<T> size;
-  const T *tokens = nullptr, *weight_of = nullptr;
+  const bool mixes;              // whether votes are copied
   int64_t count = 0, broad = 0;  // tokens that are kept, and registers of them
   std::vector<int64_t> place;
   std::vector<T> kept;
@@ -47,12 +48,12 @@ class Sample {
 
  public:
   explicit Sample(const Sizes<T>& size, const T* given)
-      : size(size), place(size.tokens), kept(size.tokens), vote(size.places), packed(size.tokens * size.dimension),
-        turned(size.dimension * size.across), asked(size.dimension * size.across),
+      : size(size), mixes(size.outputs > 1 || size.neurons < W), place(size.tokens), kept(size.tokens), vote(size.places),
+        packed(size.tokens * size.dimension), turned(size.dimension * size.across), asked(size.dimension * size.across),
         exponentials(size.heads * size.tokens * size.across), inverse(size.heads * size.across),
         features(size.features * size.across), pulled(size.features * size.across), below(size.tokens * size.across),
         gates(ASKERS * NEURONS * W), hidden(size.features * size.wide), found(size.features * size.wide),
-        mixed((size.outputs > 1 ? size.places : 1) * size.wide) {
+        mixed((mixes ? size.places : 1) * size.wide) {
     for (int64_t f = 0; f < size.features; ++f)
       std::memcpy(hidden + f * size.wide, given + f * size.neurons, size.neurons * sizeof(T));
   }
@@ -65,7 +66,7 @@ class Sample {
     for (int64_t head = 0; head < size.heads; ++head) attend(products + head * size.dimension * size.dimension, head);
     if (size.skip())
       std::memcpy(features + size.heads * size.dimension * size.across, turned, size.dimension * size.across * sizeof(T));
-    const T margin = perceive(size.outputs > 1 ? T(1) : *label), gap = 1 - margin;
+    const T margin = perceive(mixes ? T(1) : *label), gap = 1 - margin;
     if (!linear && gap <= 0) return 0;  // not so for NaN
     for (int64_t n = 0; n < size.features * size.wide; n += W) at(pulled_hidden + n) -= at(found + n);
     for (int64_t head = 0; trained && head < size.heads; ++head)
@@ -100,11 +101,11 @@ class Sample {
     }
   }
 
-  // The votes for the label. Those of one output are read where they lie, and beyond the end of a row, where no gate is
-  // ever open; but not beyond the end of all rows.
+  // The votes for the label. Those of one output are read where they lie, beyond the end of a row, too, where no gate is
+  // ever open; but not beyond the end of the last row.
   void listen(const T* votes, const T* label) {
     const int64_t all = size.places * size.neurons, last = all - size.neurons;
-    if (size.outputs == 1) {
+    if (!mixes) {
       std::memcpy(mixed, votes + last, size.neurons * sizeof(T));
       for (int64_t l = 0; l < size.places; ++l) vote[l] = l + 1 < size.places ? votes + l * size.neurons : mixed;
       return;
@@ -241,5 +242,5 @@ ffi::Error slope(ffi::Buffer<KIND> products, ffi::Buffer<KIND> hidden, ffi::Buff
                                     .Ret<ffi::Buffer<kind>>() /* loss, summed over samples */          \
                                     .Ret<ffi::Buffer<kind>>() /* its gradient in products */           \
                                     .Ret<ffi::Buffer<kind>>() /* its gradient in hidden */)
-HANDLER(slope_float32, ffi::F32);
-HANDLER(slope_float64, ffi::F64);
+HANDLER(vit_slope_float32, ffi::F32);
+HANDLER(vit_slope_float64, ffi::F64);
