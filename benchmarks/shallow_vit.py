@@ -1,9 +1,9 @@
 """One SGD step of the shallow vision transformer: batch 32, 100 tokens, dimension 10, 1000 neurons; and Figure 2, steps to
 zero training loss.
 
-The token-by-neuron arrays of one sample fill the cache, so that the lab takes runs and samples one after another, by a kernel of
-its own that makes the gates of a few tokens and neurons at a time and uses them at once. Where there is no C++ compiler, XLA makes
-each such array once and takes more than twice as long.
+The token-by-neuron arrays of one sample fill the cache, so that the lab takes runs and samples one after another, by a kernel
+of its own that makes the gates of a few tokens and neurons at a time and uses them at once. Where there is no C++ compiler,
+XLA makes each such array once and takes more than twice as long.
 """
 
 from typing import Any
