@@ -8,14 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lemmata import native
 from lemmata.bench.starts import initial_errors
-from lemmata.bench.votes import Weights, batch_slope
+from lemmata.bench.votes import Weights
 from lemmata.descent import hinge_loss
 from lemmata.errors import BadInput
 from lemmata.studies.shallow_vit.data import TokenData, collapse
-from lemmata.studies.shallow_vit.network import Network
+from lemmata.studies.shallow_vit.network import Network, slope
 from lemmata.studies.shallow_vit.theory import initial_attention
-from lemmata.studies.shallow_vit.trials import ViTTraining
+from lemmata.studies.shallow_vit.trials import ViTTraining, World
 from lemmata.threefry import new_key
 
 VARIANTS = {
@@ -116,18 +117,97 @@ def test_fast_gradient_agrees_with_automatic_differentiation(name):
         active = jax.nn.relu((jnp.concatenate(seen, axis=-1) + (x if network.skip else 0)) @ weights.hidden)
         return sample.label[0] * jnp.sum(kept * jnp.sum(active * votes[..., 0], -1)) / jnp.sum(kept)
 
-    def loss(folded, sample):
-        return hinge_loss(network.margin(folded, votes, sample))
-
     def objective(weights):
         return jnp.mean(jax.vmap(lambda one: hinge_loss(plain_margin(weights, one)))(samples))
 
-    found, gradient = jax.jit(lambda w: batch_slope(network.fold, loss, w, samples))(weights)
+    found, gradient = jax.jit(lambda w: slope.batch_slope(network, "hinge", w, samples, votes))(weights)
     expected_loss, expected = jax.jit(jax.value_and_grad(objective))(weights)
     np.testing.assert_allclose(found, expected_loss, rtol=1e-10)
     for got, want in zip(gradient, expected, strict=True):
         np.testing.assert_allclose(got, want, atol=1e-12)
     assert bool(np.any(np.asarray(gradient.query) != 0)) == (not frozen)
+
+
+needs_compiler = pytest.mark.skipif(
+    not native.loaded(slope.KERNEL, *slope.HANDLERS), reason="there is no C++ compiler"
+)
+FORMS = {
+    name: jax.jit(getattr(slope, name), static_argnums=(0, 1)) for name in ("mean_by_kernel", "mean_in_jax")
+}
+CASES = {
+    "plain": ({"neurons": 1030}, {"tokens": 61}, "hinge", "float32"),
+    "dropped": (
+        {"neurons": 277},
+        {"tokens": 37, "removed_fraction": 0.3, "removal": "random"},
+        "hinge",
+        "float64",
+    ),
+    "classes": ({"neurons": 33, "heads": 3}, {"tokens": 26, "classes": 4}, "linear", "float64"),
+    "shared": ({"neurons": 5, "output_weights": "shared", "skip": True}, {"tokens": 9}, "linear", "float32"),
+}
+"""Sizes at which no register and no block is full; one that needs several blocks of everything."""
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", CASES)
+def test_the_kernel_gives_what_samples_in_jax_give(name):
+    fields, sizes, loss, dtype = CASES[name]
+    network = dataclasses.replace(PLAIN, **fields)
+    _, batch, weights, votes = made(network, dataclasses.replace(DATA, dim=11, **sizes), 4)
+    batch = batch._replace(kept=batch.kept * (1 + jnp.arange(sizes["tokens"]) % 3))  # as weighted patterns do
+    given = jax.tree.map(_as(dtype), (network.fold(weights), batch, votes))
+    found, wanted = (FORMS[form](network, loss, *given) for form in ("mean_by_kernel", "mean_in_jax"))
+    close = 1e-13 if dtype == "float64" else 2e-6
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        assert a.dtype == b.dtype == dtype
+        np.testing.assert_allclose(a, b, rtol=0, atol=close * float(np.max(np.abs(b))))
+
+
+def _as(dtype):
+    return lambda part: part.astype(dtype) if jnp.issubdtype(part.dtype, jnp.floating) else part
+
+
+@needs_compiler
+def test_the_kernel_knows_satisfied_samples_and_broken_weights():
+    """Samples with hinge loss zero move nothing, apart from those that have not; what is no number stays none."""
+    network = PLAIN
+    _, batch, weights, votes = made()
+    call = functools.partial(FORMS["mean_by_kernel"], network, "hinge")
+    folded = network.fold(weights)
+    margins = [float(outputs(network, weights, votes, nth(batch, n))[1]) for n in range(3)]
+    pushed = 2 * np.sign(margins) / np.abs(margins) * np.array([1, -1, 1])
+    batch = batch._replace(label=batch.label * jnp.asarray(pushed)[:, None])  # margins 2, -2, 2
+    loss, gradient = call(folded, batch, votes)
+    only = jax.tree.map(lambda part: part[1:2], batch)
+    one, expected = call(folded, only, votes)
+    np.testing.assert_allclose([loss, one], [1, 3])
+    np.testing.assert_allclose(gradient.hidden, expected.hidden / 3)
+    loss, _ = call(folded._replace(product=folded.product.at[0, 0, 0].set(np.nan)), batch, votes)
+    assert np.isnan(loss)
+
+
+@needs_compiler
+def test_runs_that_are_mapped_over_are_those_of_their_own():
+    trial = ViTTraining(DATA, PLAIN)
+    _, batch, weights, votes = made()
+    several = jax.tree.map(lambda part: jnp.stack([part, 0.5 * part, -part]), weights)
+    world = World(None, votes, None, None, None)
+    mapped = jax.jit(jax.vmap(lambda w: trial.slope(w, batch, world, new_key(0))))(several)
+    alone = jax.jit(lambda w: trial.slope(w, batch, world, new_key(0)))
+    for n in range(3):
+        own = alone(jax.tree.map(lambda part, n=n: part[n], several))
+        for a, b in zip(jax.tree.leaves(mapped), jax.tree.leaves(own), strict=True):
+            np.testing.assert_array_equal(a[n], b)
+
+
+def test_the_gradient_is_the_same_without_a_compiler(monkeypatch):
+    _, batch, weights, votes = made()
+    gradient = functools.partial(slope.batch_slope, PLAIN, "hinge", batch=batch, votes=votes)
+    found = jax.jit(gradient)(weights)
+    monkeypatch.setattr(native, "loaded", lambda *_: False)
+    plain = jax.jit(lambda weights: gradient(weights))(weights)
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(plain), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-14)
 
 
 def test_gradients_are_the_papers_corrected_formulas():

@@ -19,11 +19,12 @@ from lemmata.bench.probes import (
     paid_by_role,
 )
 from lemmata.bench.starts import InitialErrors, initial_errors
-from lemmata.bench.votes import Folded, Weights, batch_slope
+from lemmata.bench.votes import Folded, Weights
 from lemmata.descent import Descent, Draw, Learner, Learning, hinge_loss, loss_of
 from lemmata.errors import require
 from lemmata.studies.shallow_vit.data import Sample, TokenData, collapse
 from lemmata.studies.shallow_vit.network import Network, Votes, check_shapes
+from lemmata.studies.shallow_vit.network.slope import batch_slope
 from lemmata.studies.shallow_vit.theory.lemmas import neuron_norm_bound, unlucky_value_bound
 from lemmata.threefry import key_of
 from lemmata.trial import Key, Precision, Record, fixed
@@ -183,10 +184,7 @@ def _check_descent(descent: Descent) -> None:
 
 @sequential_vmap
 def _slope(trial: ViTTraining, weights: Weights, batch: Sample, votes: Votes) -> tuple[Array, Weights]:
-    def loss(folded: Folded, sample: Sample) -> Array:
-        return _loss_of(trial, trial.network.margin(folded, votes, sample))
-
-    return batch_slope(trial.network.fold, loss, weights, batch)
+    return batch_slope(trial.network, trial.descent.loss, weights, batch, votes)  # pyright: ignore[reportArgumentType]  (checked)
 
 
 @sequential_vmap

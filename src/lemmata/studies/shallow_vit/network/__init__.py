@@ -72,12 +72,12 @@ class Network(eqx.Module):
 
     def attend(self, folded: Folded, sample: Sample) -> Float[Array, "head tokens tokens"]:
         """The attention maps: entry [h, l, s] is how much token l attends to token s in head h; rows sum to one."""
-        tokens, kept = self._seen(sample)
+        tokens, kept = self.seen(sample)
         return layer.attention(folded, tokens, tokens, jnp.log(kept))
 
     def features(self, folded: Folded, sample: Sample) -> Float[Array, "tokens features"]:
         """What `folded.hidden` is applied to: attended tokens of all heads, and the token itself with a skip."""
-        tokens, kept = self._seen(sample)
+        tokens, kept = self.seen(sample)
         return layer.features(folded, tokens, tokens, jnp.log(kept), self.skip)
 
     def margin(self, folded: Folded, votes: Votes, sample: Sample) -> Float[Array, ""]:
@@ -92,11 +92,12 @@ class Network(eqx.Module):
 
     def output(self, folded: Folded, vote: Float[Array, "place neuron"], sample: Sample) -> Float[Array, ""]:
         """The mean over kept tokens of a_(l) . ReLU(W_O c_l)."""
-        kept = self._seen(sample)[1]
+        kept = self.seen(sample)[1]
         per_token = perceptron(self.features(folded, sample), folded.hidden, vote)
         return jnp.sum(kept * per_token) / jnp.sum(kept)
 
-    def _seen(self, sample: Sample) -> tuple[Array, Array]:
+    def seen(self, sample: Sample) -> tuple[Array, Array]:
+        """The tokens, and how often each counts."""
         if self.sparsify == "zero":
             return sample.tokens * sample.kept[:, None], jnp.ones_like(sample.kept)
         return sample.tokens, sample.kept
