@@ -11,11 +11,9 @@
 #include <vector>
 
 #include "elementary.h"
+#include "kernel.h"
 #include "products.h"
 #include "vectors.h"
-#include "xla/ffi/api/ffi.h"
-
-namespace ffi = xla::ffi;
 
 constexpr int64_t ASKERS = 24, NEURONS = 16;  // tokens and registers of neurons whose gates are in the cache together
 
@@ -207,40 +205,26 @@ class Sample {
   }
 };
 
-template <ffi::DataType KIND>
-ffi::Error slope(ffi::Buffer<KIND> products, ffi::Buffer<KIND> hidden, ffi::Buffer<KIND> votes, ffi::Buffer<KIND> tokens,
-                 ffi::Buffer<KIND> kept, ffi::Buffer<KIND> labels, bool linear, bool trained, ffi::ResultBuffer<KIND> loss,
-                 ffi::ResultBuffer<KIND> pulled_products, ffi::ResultBuffer<KIND> pulled_hidden) {
-  using T = ffi::NativeType<KIND>;
-  const auto sample = tokens.dimensions(), layer = hidden.dimensions(), vote = votes.dimensions();
-  const Sizes<T> size{sample[0], sample[1], sample[2], products.dimensions()[0], layer[0], layer[1], vote[0], vote[1]};
-  Sample<T> one(size, hidden.typed_data());
+// Given: products (heads, dim, dim); hidden (features, neurons); votes (outputs, places, neurons); tokens (samples, tokens, dim);
+// kept (samples, tokens); labels (samples, outputs). Found: loss, summed over samples, and its gradient in products and hidden.
+template <typename T>
+void slope(Call call) {
+  const T *products = call.given<T>(0), *hidden = call.given<T>(1), *votes = call.given<T>(2), *tokens = call.given<T>(3);
+  const T *kept = call.given<T>(4), *labels = call.given<T>(5);
+  const int64_t *sample = call.shape(3), *layer = call.shape(1), *vote = call.shape(2);
+  const bool linear = call.number("linear"), trained = call.number("trained");
+  const Sizes<T> size{sample[0], sample[1], sample[2], call.shape(0)[0], layer[0], layer[1], vote[0], vote[1]};
+  Sample<T> one(size, hidden);
   Zeros<T> found(size.features * size.wide);
-  T *gradient = pulled_products->typed_data(), total = 0;
-  std::fill(gradient, gradient + products.element_count(), T(0));
+  T *gradient = call.found<T>(1), total = 0;
+  std::fill(gradient, gradient + call.count_given(0), T(0));
   for (int64_t n = 0; n < size.samples; ++n)
-    total += one.add(products.typed_data(), votes.typed_data(), tokens.typed_data() + n * size.tokens * size.dimension,
-                     kept.typed_data() + n * size.tokens, labels.typed_data() + n * size.outputs, linear, trained, gradient,
-                     found);
-  *loss->typed_data() = total;
+    total += one.add(products, votes, tokens + n * size.tokens * size.dimension, kept + n * size.tokens,
+                     labels + n * size.outputs, linear, trained, gradient, found);
+  *call.found<T>(0) = total;
   for (int64_t f = 0; f < size.features; ++f)
-    std::memcpy(pulled_hidden->typed_data() + f * size.neurons, found + f * size.wide, size.neurons * sizeof(T));
-  return ffi::Error::Success();
+    std::memcpy(call.found<T>(2) + f * size.neurons, found + f * size.wide, size.neurons * sizeof(T));
 }
 
-#define HANDLER(name, kind)                                                                            \
-  XLA_FFI_DEFINE_HANDLER_SYMBOL(name, slope<kind>,                                                     \
-                                ffi::Ffi::Bind()                                                       \
-                                    .Arg<ffi::Buffer<kind>>() /* products: heads, dim, dim */          \
-                                    .Arg<ffi::Buffer<kind>>() /* hidden: features, neurons */          \
-                                    .Arg<ffi::Buffer<kind>>() /* votes: outputs, places, neurons */    \
-                                    .Arg<ffi::Buffer<kind>>() /* tokens: samples, tokens, dim */       \
-                                    .Arg<ffi::Buffer<kind>>() /* kept: samples, tokens */              \
-                                    .Arg<ffi::Buffer<kind>>() /* labels: samples, outputs */           \
-                                    .Attr<bool>("linear")                                              \
-                                    .Attr<bool>("trained")                                             \
-                                    .Ret<ffi::Buffer<kind>>() /* loss, summed over samples */          \
-                                    .Ret<ffi::Buffer<kind>>() /* its gradient in products */           \
-                                    .Ret<ffi::Buffer<kind>>() /* its gradient in hidden */)
-HANDLER(vit_slope_float32, ffi::F32);
-HANDLER(vit_slope_float64, ffi::F64);
+HANDLER(vit_slope_float32, slope<float>)
+HANDLER(vit_slope_float64, slope<double>)

@@ -57,5 +57,5 @@ def mean_by_kernel(network: Network, loss: Loss, folded: Folded, batch: Sample, 
     found = [jax.ShapeDtypeStruct(shape, dtype) for shape in ((), *(part.shape for part in folded))]
     call = jax.ffi.ffi_call(f"vit_slope_{dtype}", found)
     given = (*folded, jnp.moveaxis(votes, -1, 0), tokens, kept, batch.label)
-    total, *gradient = call(*given, linear=loss == "linear", trained=network.attention == "trained")
+    total, *gradient = call(*given, linear=int(loss == "linear"), trained=int(network.attention == "trained"))
     return total / size, Folded(*(part / size for part in gradient))

@@ -8,10 +8,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernel.h"
 #include "vectors.h"
-#include "xla/ffi/api/ffi.h"
-
-namespace ffi = xla::ffi;
 
 constexpr int ROWS = BYTES == 64 ? 8 : 4, COLUMNS = 2;  // of vectors that a product keeps in registers
 constexpr int STREAMS = 4;                              // dimensions that are read together
@@ -110,54 +108,41 @@ T pull_of(T* z, int64_t stride, int64_t patches, T label, T linear, int64_t degr
   return margin;
 }
 
-template <ffi::DataType KIND>
-ffi::Error pulled(ffi::Buffer<KIND> scores, ffi::Buffer<KIND> value, ffi::Buffer<KIND> linear, ffi::Buffer<KIND> patches,
-                  ffi::Buffer<KIND> labels, int64_t degree, ffi::ResultBuffer<KIND> margins,
-                  ffi::ResultBuffer<KIND> pulled_scores, ffi::ResultBuffer<KIND> pulled_value) {
-  using T = ffi::NativeType<KIND>;
-  const auto shape = patches.dimensions();
+// Given: scores; value; linear; patches (blocks, dimension, samples, positions); labels (blocks, samples).
+// Found: margins, -dL/dS, -dL/dv.
+template <typename T>
+void pulled(Call call) {
+  const T *scores = call.given<T>(0), *value = call.given<T>(1), linear = *call.given<T>(2);
+  const T *patches = call.given<T>(3), *labels = call.given<T>(4);
+  T *margins = call.found<T>(0), *pulled_scores = call.found<T>(1), *pulled_value = call.found<T>(2);
+  const int64_t* shape = call.shape(3);
   const int64_t blocks = shape[0], dimension = shape[1], block = shape[2], count = shape[3];
+  const int64_t degree = call.number("degree");
   const int64_t stride = rounded_up(count, std::max<int64_t>(COLUMNS * WIDTH<T>, ROWS)), rows = rounded_up(block, ROWS);
   Zeros<T> plain(stride * stride), turned(stride * stride), found(stride * stride), found_value(dimension * WIDTH<T>);
   Zeros<T> u(rows * stride), z(rows * stride), w(rows * stride), row(block * count);
   for (int64_t i = 0; i < count; ++i)
     for (int64_t j = 0; j < count; ++j) {
-      plain[i * stride + j] = scores.typed_data()[i * count + j];
+      plain[i * stride + j] = scores[i * count + j];
       turned[j * stride + i] = T(count) * plain[i * stride + j];
     }
   for (int64_t n = 0; n < blocks; ++n) {
     const int64_t size = dimension * block * count;
-    const T* x = patches.typed_data() + n * size;
+    const T* x = patches + n * size;
     Ahead ahead{reinterpret_cast<const char*>(x + size), reinterpret_cast<const char*>(x + 2 * size)};
-    project<T>(x, value.typed_data(), dimension, block * count, row);
+    project<T>(x, value, dimension, block * count, row);
     for (int64_t s = 0; s < block; ++s) std::memcpy(u + s * stride, row + s * count, count * sizeof(T));
     product<false, T>(u, turned, z, stride, rows, count, ahead);
     for (int64_t s = 0; s < block; ++s)
-      margins->typed_data()[n * block + s] =
-          pull_of<T>(z + s * stride, stride, count, labels.typed_data()[n * block + s], *linear.typed_data(), degree);
+      margins[n * block + s] = pull_of<T>(z + s * stride, stride, count, labels[n * block + s], linear, degree);
     product<true, T>(z, u, found, stride, stride, block, ahead);
     product<false, T>(z, plain, w, stride, rows, count, ahead);
     for (int64_t s = 0; s < block; ++s) std::memcpy(row + s * count, w + s * stride, count * sizeof(T));
     pull_back<T>(x, row, dimension, block * count, found_value);
   }
-  for (int64_t i = 0; i < count; ++i)
-    std::memcpy(pulled_scores->typed_data() + i * count, found + i * stride, count * sizeof(T));
-  for (int64_t k = 0; k < dimension; ++k)
-    pulled_value->typed_data()[k] = sum_of<T>(at(found_value + k * WIDTH<T>));
-  return ffi::Error::Success();
+  for (int64_t i = 0; i < count; ++i) std::memcpy(pulled_scores + i * count, found + i * stride, count * sizeof(T));
+  for (int64_t k = 0; k < dimension; ++k) pulled_value[k] = sum_of<T>(at(found_value + k * WIDTH<T>));
 }
 
-#define HANDLER(name, kind)                                                                                         \
-  XLA_FFI_DEFINE_HANDLER_SYMBOL(name, pulled<kind>,                                                                 \
-                                ffi::Ffi::Bind()                                                                    \
-                                    .Arg<ffi::Buffer<kind>>() /* scores */                                          \
-                                    .Arg<ffi::Buffer<kind>>() /* value */                                           \
-                                    .Arg<ffi::Buffer<kind>>() /* linear */                                          \
-                                    .Arg<ffi::Buffer<kind>>() /* patches: blocks, dimension, samples, positions */  \
-                                    .Arg<ffi::Buffer<kind>>() /* labels: blocks, samples */                         \
-                                    .Attr<int64_t>("degree")                                                        \
-                                    .Ret<ffi::Buffer<kind>>() /* margins */                                         \
-                                    .Ret<ffi::Buffer<kind>>() /* -dL/dS */                                          \
-                                    .Ret<ffi::Buffer<kind>>() /* -dL/dv */)
-HANDLER(pulled_float32, ffi::F32);
-HANDLER(pulled_float64, ffi::F64);
+HANDLER(pulled_float32, pulled<float>)
+HANDLER(pulled_float64, pulled<double>)
