@@ -57,24 +57,38 @@ inline Vector<T> polynomial(const T (&coefficients)[COUNT], Vector<T> x) {
   return sum;
 }
 
-// e^x of numbers that are at most 0; those too small for a normal number become 0.
-template <typename T>
-inline Vector<T> exp_below(Vector<T> x) {
+// e^x of some registers for which it is a normal number. They go step by step together: one after another they would wait for
+// their own steps.
+template <typename T, size_t COUNT>
+inline void to_exp(Vector<T> (&x)[COUNT]) {
   using E = Elementary<T>;
   using Words = Vector<typename E::Word>;
   constexpr T PER_LN2 = T(1.4426950408889634);
-  const Vector<T> raised = x * PER_LN2 + ROUNDING<T>, whole = raised - ROUNDING<T>;
-  const Vector<T> rest = (x - whole * E::LN2_HIGH) - whole * E::LN2_LOW;
-  const Vector<T> near = (rest * rest * polynomial(E::EXP, rest) + rest) + T(1);
-  const Vector<T> scaled = (Vector<T>)((Words)near + ((Words)raised << E::MANTISSA));
-  return x < all<T>(E::LOWEST) ? Vector<T>{} : scaled;
+  constexpr int DEGREE = sizeof(E::EXP) / sizeof(T) - 1;
+  Vector<T> raised[COUNT], sum[COUNT];
+  UNROLL for (size_t q = 0; q < COUNT; ++q) raised[q] = x[q] * PER_LN2 + ROUNDING<T>;
+  UNROLL for (size_t q = 0; q < COUNT; ++q) sum[q] = raised[q] - ROUNDING<T>;
+  UNROLL for (size_t q = 0; q < COUNT; ++q) x[q] -= sum[q] * E::LN2_HIGH;
+  UNROLL for (size_t q = 0; q < COUNT; ++q) x[q] -= sum[q] * E::LN2_LOW;
+  UNROLL for (size_t q = 0; q < COUNT; ++q) sum[q] = x[q] * E::EXP[DEGREE] + E::EXP[DEGREE - 1];
+  UNROLL for (int k = DEGREE - 2; k >= 0; --k)
+    UNROLL for (size_t q = 0; q < COUNT; ++q) sum[q] = sum[q] * x[q] + E::EXP[k];
+  UNROLL for (size_t q = 0; q < COUNT; ++q) sum[q] = (x[q] * x[q] * sum[q] + x[q]) + T(1);
+  UNROLL for (size_t q = 0; q < COUNT; ++q) x[q] = (Vector<T>)((Words)sum[q] + ((Words)raised[q] << E::MANTISSA));
+}
+
+// e^x of numbers that are at most 0; 0 where it would not be a normal number.
+template <typename T>
+inline Vector<T> exp_below(Vector<T> x) {
+  Vector<T> found[] = {x};
+  to_exp<T>(found);
+  return x < all<T>(Elementary<T>::LOWEST) ? Vector<T>{} : found[0];
 }
 
 // e^x.
 template <typename T>
 inline Vector<T> exp_of(Vector<T> x) {
-  using E = Elementary<T>;
-  return x > all<T>(E::HIGHEST) ? all<T>(std::numeric_limits<T>::infinity()) : exp_below<T>(x);
+  return x > all<T>(Elementary<T>::HIGHEST) ? all<T>(std::numeric_limits<T>::infinity()) : exp_below<T>(x);
 }
 
 // log((1 + s) / (1 - s)) of numbers up to 3 - sqrt(8).

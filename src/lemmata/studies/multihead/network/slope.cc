@@ -57,7 +57,7 @@ void scores(int64_t tokens, int64_t dim, const Vector<T>* x, const Vector<T>* as
       for (int64_t tile = 0; tile < dim; tile += TILE)
         UNROLL for (int k = 0; k < TILE; ++k) {
           Vector<T> right[columns];
-          UNROLL for (int q = 0; q < columns; ++q) right[q] = x[(s + q) * dim + tile + k];
+          UNROLL for (int q = 0; q < columns; ++q) right[q] = held<T>(x[(s + q) * dim + tile + k]);
           UNROLL for (int r = 0; r < rows; ++r) {
             const int64_t place = (t + r) * dim + tile + k;
             const Vector<T> left = held<T>(asked[place]), weight = held<T>(all<T>(decoder[place]));
@@ -95,7 +95,7 @@ void mixed(int64_t tokens, int64_t dim, const Vector<T>* x, const Vector<T>* raw
       Vector<T> one[rows][TILE] = {}, other[rows][TILE] = {};
       for (int64_t s = 0; s < tokens; ++s) {
         Vector<T> right[TILE];
-        UNROLL for (int q = 0; q < TILE; ++q) right[q] = x[s * dim + k + q];
+        UNROLL for (int q = 0; q < TILE; ++q) right[q] = held<T>(x[s * dim + k + q]);
         UNROLL for (int r = 0; r < rows; ++r) {
           const int64_t place = (t + r) * tokens + s;
           const Vector<T> left = held<T>(raw[place]), weight = left * (value[place] - part[t + r]);
@@ -119,7 +119,7 @@ void pulled(int64_t tokens, int64_t dim, const Vector<T>* x, const Vector<T>* y,
       Vector<T> sum[TILE][TILE] = {};
       for (int64_t t = 0; t < tokens; ++t) {
         Vector<T> right[TILE];
-        UNROLL for (int q = 0; q < TILE; ++q) right[q] = y[t * dim + j + q];
+        UNROLL for (int q = 0; q < TILE; ++q) right[q] = held<T>(y[t * dim + j + q]);
         UNROLL for (int r = 0; r < TILE; ++r) {
           const Vector<T> left = held<T>(x[t * dim + i + r]);
           UNROLL for (int q = 0; q < TILE; ++q) sum[r][q] += left * right[q];
