@@ -63,7 +63,7 @@ void pull_back(int64_t groups, int64_t rows, int64_t dim, const Vector<T>* z, co
     }
 }
 
-// The slopes of one start in the place of -z (neuron, tile), where z are logits of a sigmoid, times the shares of samples in the
+// The slopes of one start in the place of -z (neuron, tile), z the logits of a sigmoid, times the shares of samples in the
 // mean and the speed of the activation. Returns the risk, still spread over a register, if it is wanted.
 template <bool VALUED, typename T>
 Vector<T> slopes(int64_t neurons, T speed, const Vector<T>* labels, const Vector<T>* shares, Vector<T>* z) {
