@@ -4,8 +4,7 @@ initialisation at n = 2e5, d = 50 against one pass over its moments.
 The step that is held against peers is a gradient step of all 20 starts on the same samples. The lab's figure goes to the same
 points by Newton steps, which compares algorithms and not only programs: the extra lines charge peers, start after start, the
 gradient steps that the curvature at the limit asks for (to a gradient of 1e-8, at most 20 000) and hold the lab's whole cell
-against them. Of a gradient step at small d a third are products, a third exponentials; single precision could not reach the
-gradient at which a start has arrived.
+against them. Single precision could not reach the gradient at which a start has arrived.
 """
 
 from typing import Any
@@ -56,8 +55,9 @@ def torch_loss(weights: Arrays, batch: Arrays) -> Any:
 
 
 def work(samples: int, dim: int, starts: int) -> Work:
-    """Logits and their way back; every sample is read once for all starts."""
-    return Work(4 * samples * dim * NEURONS * starts, 8 * samples * (dim + 1))
+    """Logits, an exponential for each, and their way back; every sample is read once for all starts."""
+    each = samples * NEURONS * starts
+    return Work(operations=4 * each * dim, bytes=8 * samples * (dim + 1), exponentials=each)
 
 
 # The success map ---------------------------------------------------------------------------------------------------------

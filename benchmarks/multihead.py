@@ -63,10 +63,15 @@ def torch_loss(weights: Arrays, batch: Arrays) -> Any:
 
 
 def work(samples: int, tokens: int, dim: int, heads: int, differing: int) -> Work:
-    """Per head and sample X W, (XW) X^T, S X and the decoder; twice as much again for the derivative."""
-    each = tokens * dim**2 + 2 * tokens**2 * dim + tokens * dim
+    """Per head and sample X W, (XW) X^T and S X, and as much again for the derivative (tokens have none); the decoder and
+    its two derivatives; an exponential for every score, and two a sample for its loss and the slope of it."""
+    each = 2 * (tokens * dim**2 + 2 * tokens**2 * dim) + 3 * tokens * dim
     groups = max(differing, 1)
-    return Work(6 * groups * samples * each, 8 * (samples * tokens * dim + 4 * groups * dim * (tokens + dim)))
+    return Work(
+        operations=2 * groups * samples * each,
+        bytes=8 * (samples * tokens * dim + 4 * groups * dim * (tokens + dim)),
+        exponentials=samples * (groups * tokens**2 + 2),
+    )
 
 
 def extra(paper: bool) -> dict[str, Measure]:

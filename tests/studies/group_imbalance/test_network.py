@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lemmata import native
 from lemmata.studies.group_imbalance import network
 from lemmata.studies.group_imbalance.data import Population
 from lemmata.threefry import new_key
@@ -55,6 +56,36 @@ def test_loss_gradient_and_hessian_are_those_of_automatic_differentiation(neuron
     losses, all_gradients = network.gradients(both, data.inputs, data.labels, kind)
     np.testing.assert_allclose(losses, found.loss, rtol=1e-13)
     np.testing.assert_allclose(all_gradients, found.gradient, atol=1e-15)
+
+
+@pytest.mark.skipif(not native.loaded(network.KERNEL, *network.HANDLERS), reason="there is no compiler")
+@pytest.mark.parametrize(
+    ("kind", "precision", "samples", "dim", "starts", "neurons"),
+    [
+        ("sigmoid", "float64", 301, 7, 5, 3),
+        ("tanh", "float64", 32, 4, 1, 1),
+        ("sigmoid", "float32", 70, 9, 2, 2),
+    ],
+)
+def test_kernel_gives_risks_and_gradients(kind, precision, samples, dim, starts, neurons):
+    """In two runs, with soft labels; the first start has logits far out in both directions."""
+    random = np.random.default_rng(0)
+    size = np.where(np.arange(starts) == 0, 30.0 if precision == "float64" else 4.0, 1.0)[:, None, None]
+    given = (
+        jnp.asarray(size * random.normal(size=(2, starts, dim, neurons)), precision),
+        jnp.asarray(random.normal(size=(2, samples, dim)), precision),
+        jnp.asarray(random.random((2, samples)), precision),
+    )
+    wanted = jax.jit(jax.vmap(functools.partial(network.gradients_in_blocks, kind, True)))(*given)
+    close = 1e-13 if precision == "float64" else 1e-5
+    for valued in (True, False):
+        found = jax.jit(jax.vmap(functools.partial(network.gradients_by_kernel, kind, valued)))(*given)
+        np.testing.assert_allclose(found[0], wanted[0] if valued else 0 * wanted[0], rtol=close)
+        np.testing.assert_allclose(found[1], wanted[1], atol=close * np.abs(wanted[1]).max())
+    lost = jax.jit(functools.partial(network.gradients_by_kernel, kind, True))(
+        given[0][0].at[0, 0, 0].set(jnp.nan), given[1][0], given[2][0]
+    )
+    assert np.isnan(lost[0][0]), "what is not a number must not become one"
 
 
 def test_numpy_and_jax_give_the_same_local_derivatives():

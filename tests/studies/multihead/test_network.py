@@ -1,6 +1,6 @@
 """Closed forms against automatic differentiation, decoders, starts, and what equal heads imply."""
 
-from functools import cache
+from functools import cache, partial
 
 import equinox as eqx
 import jax
@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax.flatten_util import ravel_pytree
 
-from lemmata import BadInput
+from lemmata import BadInput, native
 from lemmata.descent import Descent, advance, begin
 from lemmata.reduce import heads as grouped
 from lemmata.studies.multihead import network
 from lemmata.studies.multihead.data import Samples, TokenMixture
-from lemmata.studies.multihead.network import Heads, Network, derivatives
+from lemmata.studies.multihead.network import Heads, Network, derivatives, slope
 from lemmata.threefry import new_key
 
 
@@ -203,6 +203,39 @@ def test_training_loss_is_the_mean_loss_with_its_gradient(kind):
             for loss in (network.training_loss, network.mean_loss)
         )
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13), found, expected)
+
+
+@pytest.mark.skipif(not native.loaded(slope.KERNEL, *slope.HANDLERS), reason="there is no compiler")
+@pytest.mark.parametrize(
+    ("kind", "precision", "samples", "tokens", "dim"),
+    [
+        ("full", "float64", 21, 7, 3),
+        ("full", "float32", 21, 7, 6),
+        ("pooling", "float64", 8, 4, 4),
+        ("last", "float64", 3, 1, 5),
+    ],
+)
+def test_kernel_gives_the_loss_of_training_and_its_gradient(kind, precision, samples, tokens, dim):
+    """In two runs, with two groups of heads; scores up to some hundreds and margins of both signs."""
+    net = Network(heads=5.0, start="signs", simulated=2, decoder=kind)
+    random = np.random.default_rng(0)
+
+    def drawn(*shape):
+        return jnp.asarray(random.normal(size=(2, *shape)), precision)
+
+    data = Samples(
+        4 * drawn(samples, tokens, dim), jnp.sign(drawn(samples)), jnp.ones((2, samples, tokens), bool)
+    )
+    params = Heads(drawn(2, tokens, dim) if kind == "full" else drawn(2, dim), 4 * drawn(2, dim, dim))
+    members = jnp.asarray([[2.0, 3.0], [5.0, 0.0]], precision)
+    found, wanted = (
+        jax.jit(jax.vmap(partial(way, net)))(params, members, data)
+        for way in (slope.slope_by_kernel, slope.slope_by_sums)
+    )
+    close = 2e-13 if precision == "float64" else 1e-4
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=close, atol=close * np.abs(b).max()), found, wanted
+    )
 
 
 def test_log_loss_survives_where_the_loss_underflows():

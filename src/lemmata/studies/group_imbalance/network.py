@@ -7,8 +7,10 @@ K = 1 is logistic regression. Labels y may be soft (in [0, 1]). In place of the 
 the sigmoid of 2t, or (1 + erf t) / 2 (the document's footnote on other activations).
 """
 
+from functools import partial
 from itertools import permutations
 from math import pi, sqrt
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -18,10 +20,16 @@ from jaxtyping import Array, Bool, Float
 from scipy.optimize import linear_sum_assignment
 from scipy.special import erfc
 
+from lemmata import native
+
 Numbers = Any  # an array of JAX or of NumPy
 Kind = Literal["sigmoid", "tanh", "erf"]
 STEEPEST: dict[Kind, float] = {"sigmoid": 1 / 4, "tanh": 1.0, "erf": 4 / pi}
 """The largest phi'^2 / (phi (1 - phi)): the Fisher information is at most this over K times the inputs' second moments."""
+SPEED: dict[Kind, int] = {"sigmoid": 1, "tanh": 2}
+"""What multiplies the logits of an activation that is a sigmoid."""
+KERNEL = Path(__file__).with_name("gradients.cc")
+HANDLERS = ("imbalance_gradients_float32", "imbalance_gradients_float64")
 TINY = 1e-300  # where a probability would underflow
 BLOCK = 512  # samples whose outer products fit in a cache together
 
@@ -42,7 +50,7 @@ def neuron(logits: Numbers, kind: Kind = "sigmoid") -> Neuron:
         tail = erfc if xp is np else jax.scipy.special.erfc
         first = xp.exp(-(logits**2)) / sqrt(pi)
         return Neuron(tail(-logits) / 2, tail(logits) / 2, first, -2 * logits * first)
-    speed = 2 if kind == "tanh" else 1
+    speed = SPEED[kind]
     large = xp.exp(-xp.maximum(speed * logits, -0.9 * np.log(np.finfo(logits.dtype).max)))
     up = 1 / (1 + large)
     down = large * up
@@ -135,15 +143,46 @@ def _logits(weights: Float[Array, "starts dim neurons"], inputs: Array) -> Array
 
 
 def gradients(
-    weights: Float[Array, "starts dim neurons"], inputs: Array, labels: Array, kind: Kind = "sigmoid"
+    weights: Float[Array, "starts dim neurons"],
+    inputs: Array,
+    labels: Array,
+    kind: Kind = "sigmoid",
+    valued: bool = True,
 ) -> tuple[Array, Array]:
-    """The risk and its gradient (C.71) at several weights at once, in one pass over the samples, block by block."""
+    """The risk and its gradient (C.71) at several weights at once, in one pass over the samples; by the kernel where there is
+    one. Where the risk is not asked for (`valued`) it is 0."""
+    if kind not in SPEED or not native.loaded(KERNEL, *HANDLERS):
+        return gradients_in_blocks(kind, valued, weights, inputs, labels)
+    return jax.lax.platform_dependent(
+        *(weights, inputs, labels),
+        cpu=partial(gradients_by_kernel, kind, valued),
+        default=partial(gradients_in_blocks, kind, valued),
+    )
+
+
+def gradients_by_kernel(
+    kind: Kind, valued: bool, weights: Array, inputs: Array, labels: Array
+) -> tuple[Array, Array]:
+    """What `gradients_in_blocks` gives, from the kernel."""
+    found = [jax.ShapeDtypeStruct(shape, inputs.dtype) for shape in (weights.shape[:1], weights.shape)]
+    name = f"imbalance_gradients_{inputs.dtype}"
+    call = jax.ffi.ffi_call(name, found, vmap_method="sequential")
+    given = (part.astype(inputs.dtype) for part in (weights, inputs, labels))
+    risk, gradient = call(*given, speed=np.int64(SPEED[kind]), valued=valued)
+    return risk, gradient
+
+
+def gradients_in_blocks(
+    kind: Kind, valued: bool, weights: Array, inputs: Array, labels: Array
+) -> tuple[Array, Array]:
+    """Block by block."""
     starts, dim, neurons = weights.shape
 
     def add(total: tuple[Array, Array], block: _Blocks) -> tuple[tuple[Array, Array], None]:
         here = local(_logits(weights, block.inputs), block.labels, kind)  # its curvature is not compiled
         slope = (block.share * here.slope).reshape(neurons * starts, -1)
-        return (total[0] + here.loss @ block.share, total[1] + slope @ block.inputs), None
+        risk = here.loss @ block.share if valued else 0
+        return (total[0] + risk, total[1] + slope @ block.inputs), None
 
     zero = jnp.zeros(starts, inputs.dtype), jnp.zeros((neurons * starts, dim), inputs.dtype)
     (loss, gradient), _ = jax.lax.scan(add, zero, _blocks(inputs, labels))

@@ -79,7 +79,7 @@ class Starts(Descending):
             return state._replace(search=newton_step(state.search, inputs, labels, self.tolerance, kind))
         search = state.search
         weights = search.weights - state.step_size * search.here.gradient
-        _, gradient = gradients(weights, inputs, labels, kind)
+        _, gradient = gradients(weights, inputs, labels, kind, valued=False)
         here = search.here._replace(gradient=gradient)
         return state._replace(search=search._replace(weights=weights, here=here, steps=search.steps + 1))
 

@@ -16,6 +16,7 @@ from lemmata.studies.multihead import network as nets
 from lemmata.studies.multihead.data import DataModel, Samples, Teacher, TokenMixture
 from lemmata.studies.multihead.network import Heads, Network
 from lemmata.studies.multihead.network.derivatives import extreme_eigenvalues, loss_curvature
+from lemmata.studies.multihead.network.slope import training_slope
 from lemmata.threefry import key_of
 from lemmata.trial import Key, Record, Tracks, fixed
 
@@ -34,6 +35,11 @@ class HeadLearner(Learner):
 
     def objective(self, params: PyTree, batch: PyTree, world: PyTree, key: Key) -> Float[Array, ""]:
         return nets.training_loss(self.network, params, world.members, batch)
+
+    def slope(
+        self, params: PyTree, batch: PyTree, world: PyTree, key: Key
+    ) -> tuple[Float[Array, ""], PyTree]:
+        return training_slope(self.network, params, world.members, batch)
 
     def rates(self, params: PyTree) -> Heads:
         return Heads(1.0, self.descent.attention_rate)  # pyright: ignore[reportArgumentType]

@@ -133,7 +133,7 @@ class Sample {
       }
       for (int64_t s = 0; s < count; ++s) {
         Vector<T>& share = at(row(shares, s) + q);
-        share = kept[s] * exponential<T>(share - largest);
+        share = kept[s] * exp_below<T>(share - largest);
         sum += share;
       }
       at(scale + q) = 1 / sum;
