@@ -9,10 +9,8 @@
 #include <limits>
 
 #include "elementary.h"
+#include "kernel.h"
 #include "vectors.h"
-#include "xla/ffi/api/ffi.h"
-
-namespace ffi = xla::ffi;
 
 constexpr int TILE = BYTES == 64 ? 4 : 2;  // rows and columns whose sums are kept in registers together
 constexpr int64_t GROUPS = 8;              // of samples that go together
@@ -107,27 +105,29 @@ void turn(const T* inputs, const T* labels, int64_t count, int64_t dim, T share,
       for (int64_t n = 0; n < GROUP<T>; ++n) x[k * GROUP<T> + n] = n < count ? inputs[n * dim + k] : T(0);
 }
 
-template <ffi::DataType KIND>
-ffi::Error gradients(ffi::Buffer<KIND> weights, ffi::Buffer<KIND> inputs, ffi::Buffer<KIND> labels, int64_t speed, bool valued,
-                     ffi::ResultBuffer<KIND> risks, ffi::ResultBuffer<KIND> found) {
-  using T = ffi::NativeType<KIND>;
+// Given: weights (start, dim, neuron); inputs (sample, dim); labels (sample). Found: risks (start), or zeros; gradients (start, dim,
+// neuron).
+template <typename T>
+void gradients(Call call) {
   using V = Vector<T>;
-  const auto shape = weights.dimensions();
-  const int64_t starts = shape[0], own_dim = shape[1], neurons = shape[2], samples = labels.element_count();
+  const T *weights = call.given<T>(0), *inputs = call.given<T>(1), *labels = call.given<T>(2);
+  T *risks = call.found<T>(0), *found = call.found<T>(1);
+  const int64_t *shape = call.shape(0), starts = shape[0], own_dim = shape[1], neurons = shape[2];
+  const int64_t samples = call.count_given(2), speed = call.number("speed");
   const int64_t dim = rounded_up(own_dim, TILE), rows = rounded_up(starts * neurons, TILE);
   Zeros<T> w(rows * dim), x(GROUPS * dim * GROUP<T>), y(GROUPS * GROUP<T>), shares(GROUPS * GROUP<T>);
   Zeros<V> z(GROUPS * TILE * TILE * neurons), sums(rows * dim), risk(starts);
   for (int64_t s = 0; s < starts; ++s)
     for (int64_t k = 0; k < own_dim; ++k)
       for (int64_t j = 0; j < neurons; ++j)
-        w[(s * neurons + j) * dim + k] = T(-speed) * weights.typed_data()[(s * own_dim + k) * neurons + j];
-  const auto slope = valued ? slopes<true, T> : slopes<false, T>;
+        w[(s * neurons + j) * dim + k] = T(-speed) * weights[(s * own_dim + k) * neurons + j];
+  const auto slope = call.number("valued") ? slopes<true, T> : slopes<false, T>;
   const V *in = &at<T>(x), *label = &at<T>(y), *share = &at<T>(shares);
   for (int64_t begin = 0; begin < samples; begin += GROUPS * GROUP<T>) {
     const int64_t groups = std::min(GROUPS, (samples - begin + GROUP<T> - 1) / GROUP<T>);
     for (int64_t g = 0; g < groups; ++g) {
       const int64_t n = begin + g * GROUP<T>;
-      turn<T>(inputs.typed_data() + n * own_dim, labels.typed_data() + n, samples - n, own_dim, 1 / T(samples),
+      turn<T>(inputs + n * own_dim, labels + n, samples - n, own_dim, 1 / T(samples),
               x + g * dim * GROUP<T>, y + g * GROUP<T>, shares + g * GROUP<T>);
     }
     for (int64_t s = 0; s < starts; s += TILE) {  // a tile of starts has whole tiles of rows
@@ -142,23 +142,12 @@ ffi::Error gradients(ffi::Buffer<KIND> weights, ffi::Buffer<KIND> inputs, ffi::B
     }
   }
   for (int64_t s = 0; s < starts; ++s) {
-    risks->typed_data()[s] = sum_of<T>(risk[s]);
+    risks[s] = sum_of<T>(risk[s]);
     for (int64_t k = 0; k < own_dim; ++k)
       for (int64_t j = 0; j < neurons; ++j)
-        found->typed_data()[(s * own_dim + k) * neurons + j] = sum_of<T>(sums[(s * neurons + j) * dim + k]);
+        found[(s * own_dim + k) * neurons + j] = sum_of<T>(sums[(s * neurons + j) * dim + k]);
   }
-  return ffi::Error::Success();
 }
 
-#define HANDLER(name, kind)                                                                        \
-  XLA_FFI_DEFINE_HANDLER_SYMBOL(name, gradients<kind>,                                             \
-                                ffi::Ffi::Bind()                                                   \
-                                    .Arg<ffi::Buffer<kind>>() /* weights: start, dim, neuron */    \
-                                    .Arg<ffi::Buffer<kind>>() /* inputs: sample, dim */            \
-                                    .Arg<ffi::Buffer<kind>>() /* labels: sample */                 \
-                                    .Attr<int64_t>("speed")                                        \
-                                    .Attr<bool>("valued")                                          \
-                                    .Ret<ffi::Buffer<kind>>() /* risks, or zeros: start */         \
-                                    .Ret<ffi::Buffer<kind>>() /* gradients: start, dim, neuron */)
-HANDLER(imbalance_gradients_float32, ffi::F32);
-HANDLER(imbalance_gradients_float64, ffi::F64);
+HANDLER(imbalance_gradients_float32, gradients<float>)
+HANDLER(imbalance_gradients_float64, gradients<double>)

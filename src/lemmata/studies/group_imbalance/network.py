@@ -168,7 +168,7 @@ def gradients_by_kernel(
     name = f"imbalance_gradients_{inputs.dtype}"
     call = jax.ffi.ffi_call(name, found, vmap_method="sequential")
     given = (part.astype(inputs.dtype) for part in (weights, inputs, labels))
-    risk, gradient = call(*given, speed=np.int64(SPEED[kind]), valued=valued)
+    risk, gradient = call(*given, speed=np.int64(SPEED[kind]), valued=np.int64(valued))
     return risk, gradient
 
 

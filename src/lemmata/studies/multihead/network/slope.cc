@@ -8,10 +8,8 @@
 #include <type_traits>
 
 #include "elementary.h"
+#include "kernel.h"
 #include "vectors.h"
-#include "xla/ffi/api/ffi.h"
-
-namespace ffi = xla::ffi;
 
 constexpr int TILE = BYTES == 64 ? 4 : 2;  // rows or columns whose sums are kept in registers together
 
@@ -225,37 +223,23 @@ struct Run {
   }
 };
 
-template <ffi::DataType KIND>
-ffi::Error slope(ffi::Buffer<KIND> decoder, ffi::Buffer<KIND> attention, ffi::Buffer<KIND> members, ffi::Buffer<KIND> scale,
-                 ffi::Buffer<KIND> inputs, ffi::Buffer<KIND> labels, ffi::ResultBuffer<KIND> loss,
-                 ffi::ResultBuffer<KIND> by_decoder, ffi::ResultBuffer<KIND> by_attention) {
-  using T = ffi::NativeType<KIND>;
-  const auto shape = inputs.dimensions();
-  const int64_t rank = shape.size(), samples = shape[rank - 3], tokens = shape[rank - 2], dim = shape[rank - 1];
-  const int64_t groups = members.dimensions().back(), runs = loss->element_count();
+// Given: decoder (group, token, dim); attention (group, dim, dim); members (group); scale; tokens (sample, token, dim); labels
+// (sample). Found: loss, its gradient in decoder and attention. All of them may have runs as first dimensions.
+template <typename T>
+void slope(Call call) {
+  const int64_t rank = call.rank(4), *shape = call.shape(4) + rank - 3;
+  const int64_t samples = shape[0], tokens = shape[1], dim = shape[2];
+  const int64_t groups = call.shape(2)[call.rank(2) - 1], runs = call.count_found(0);
   const int64_t length = tokens * dim, square = dim * dim;
   for (int64_t r = 0; r < runs; ++r) {
-    const Run<T> run{decoder.typed_data() + r * groups * length, attention.typed_data() + r * groups * square,
-                     members.typed_data() + r * groups,          scale.typed_data() + r,
-                     inputs.typed_data() + r * samples * length, labels.typed_data() + r * samples,
-                     loss->typed_data() + r,                     by_decoder->typed_data() + r * groups * length,
-                     by_attention->typed_data() + r * groups * square};
+    const Run<T> run{call.given<T>(0) + r * groups * length, call.given<T>(1) + r * groups * square,
+                     call.given<T>(2) + r * groups,          call.given<T>(3) + r,
+                     call.given<T>(4) + r * samples * length, call.given<T>(5) + r * samples,
+                     call.found<T>(0) + r,                    call.found<T>(1) + r * groups * length,
+                     call.found<T>(2) + r * groups * square};
     run.slope(groups, samples, tokens, dim);
   }
-  return ffi::Error::Success();
 }
 
-#define HANDLER(name, kind)                                                                                   \
-  XLA_FFI_DEFINE_HANDLER_SYMBOL(name, slope<kind>,                                                            \
-                                ffi::Ffi::Bind() /* all of them may have runs as first dimensions */          \
-                                    .Arg<ffi::Buffer<kind>>() /* decoder: group, token, dim */                \
-                                    .Arg<ffi::Buffer<kind>>() /* attention: group, dim, dim */                \
-                                    .Arg<ffi::Buffer<kind>>() /* members: group */                            \
-                                    .Arg<ffi::Buffer<kind>>() /* scale */                                     \
-                                    .Arg<ffi::Buffer<kind>>() /* tokens: sample, token, dim */                \
-                                    .Arg<ffi::Buffer<kind>>() /* labels: sample */                            \
-                                    .Ret<ffi::Buffer<kind>>() /* loss */                                      \
-                                    .Ret<ffi::Buffer<kind>>() /* gradient in the decoder */                   \
-                                    .Ret<ffi::Buffer<kind>>() /* gradient in the attention */)
-HANDLER(heads_slope_float32, ffi::F32);
-HANDLER(heads_slope_float64, ffi::F64);
+HANDLER(heads_slope_float32, slope<float>)
+HANDLER(heads_slope_float64, slope<double>)
