@@ -1,0 +1,178 @@
+// Products of matrices that lie in a cache, of any size and by rows, at the speed of large ones: parts of the result stay in
+// registers until they are complete.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "vectors.h"
+
+constexpr int MANY_ROWS = BYTES == 64 ? 12 : 4, TWO = 2;  // of vectors of a result that are made together
+constexpr int ROWS_ALONG = BYTES == 64 ? 4 : 2, COLUMNS_ALONG = 4;
+
+// Keeps a vector in a register, where the compiler would read it again for each use.
+#if defined(__AVX512F__)
+#define IN_REGISTER(vector) asm("" : "+v"(vector))
+#elif defined(__SSE2__)
+#define IN_REGISTER(vector) asm("" : "+x"(vector))
+#else
+#define IN_REGISTER(vector)
+#endif
+
+template <typename T>
+struct Matrix {
+  T* at;
+  int64_t stride;  // from row to row
+  T* row(int64_t r) const { return at + r * stride; }
+};
+
+// A left factor: numbers from row to row, and from column to column.
+template <typename T>
+struct Left {
+  const T* at;
+  int64_t row, column;
+};
+template <typename T>
+Left<T> plain(const T* at, int64_t stride) {
+  return {at, stride, 1};
+}
+template <typename T>
+Left<T> turned(const T* at, int64_t stride) {
+  return {at, 1, stride};
+}
+
+// R rows and C vectors of a product.
+template <int R, int C, typename T>
+inline void tile(Left<T> a, Matrix<const T> b, int64_t inner, Vector<T> (&sum)[R][C]) {
+  for (int64_t k = 0; k < inner; ++k) {
+    Vector<T> right[C];
+    UNROLL for (int q = 0; q < C; ++q) right[q] = at(b.row(k) + q * WIDTH<T>);
+    UNROLL for (int r = 0; r < R; ++r)
+      UNROLL for (int q = 0; q < C; ++q) sum[r][q] += a.at[r * a.row + k * a.column] * right[q];
+  }
+}
+
+template <bool ADDED, int R, int C, typename T>
+void whole_tile(Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t inner) {
+  Vector<T> sum[R][C] = {};
+  if (ADDED)
+    UNROLL for (int r = 0; r < R; ++r) UNROLL for (int q = 0; q < C; ++q) sum[r][q] = at(c.row(r) + q * WIDTH<T>);
+  tile<R, C, T>(a, b, inner, sum);
+  UNROLL for (int r = 0; r < R; ++r) UNROLL for (int q = 0; q < C; ++q) at(c.row(r) + q * WIDTH<T>) = sum[r][q];
+}
+
+// The last columns, fewer than a vector holds: made with some before them, which are left as they are.
+template <bool ADDED, int R, typename T>
+void last_tile(Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t inner, int64_t rest) {
+  Vector<T> sum[R][1] = {};
+  tile<R, 1, T>(a, {b.at + rest - WIDTH<T>, b.stride}, inner, sum);
+  for (int r = 0; r < R; ++r) {
+    T found[WIDTH<T>];
+    std::memcpy(found, &sum[r][0], sizeof found);
+    for (int64_t j = 0; j < rest; ++j) c.row(r)[j] = found[WIDTH<T> - rest + j] + (ADDED ? c.row(r)[j] : 0);
+  }
+}
+
+template <bool ADDED, int R, typename T>
+void row_of_tiles(Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t inner, int64_t vectors, int64_t rest) {
+  if constexpr (R > 1)
+    if (rows < R) return row_of_tiles<ADDED, R - 1, T>(a, b, c, rows, inner, vectors, rest);
+  if (vectors == TWO)
+    whole_tile<ADDED, R, TWO, T>(a, b, c, inner);
+  else if (vectors == 1)
+    whole_tile<ADDED, R, 1, T>(a, b, c, inner);
+  else
+    last_tile<ADDED, R, T>(a, b, c, inner, rest);
+}
+
+// c = a b, or c += a b.
+template <bool ADDED, typename T>
+void product(Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t columns, int64_t inner) {
+  if (columns < WIDTH<T>) {
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j) {
+        T sum = ADDED ? c.row(i)[j] : 0;
+        for (int64_t k = 0; k < inner; ++k) sum += a.at[i * a.row + k * a.column] * b.row(k)[j];
+        c.row(i)[j] = sum;
+      }
+    return;
+  }
+  const int64_t parts = (rows + MANY_ROWS - 1) / MANY_ROWS;  // of about the same size
+  for (int64_t j = 0; j < columns;) {
+    const int64_t vectors = std::min<int64_t>((columns - j) / WIDTH<T>, TWO), rest = columns - j;
+    for (int64_t part = 0; part < parts; ++part) {
+      const int64_t i = rows * part / parts, end = rows * (part + 1) / parts;
+      row_of_tiles<ADDED, MANY_ROWS, T>({a.at + i * a.row, a.row, a.column}, {b.at + j, b.stride},
+                                        {c.row(i) + j, c.stride}, end - i, inner, vectors, rest);
+    }
+    j += vectors ? vectors * WIDTH<T> : rest;
+  }
+}
+
+// Of all pieces of so many numbers in two vectors the first halves, or the second ones.
+template <int PIECE, int FROM, typename T, int... Q>
+inline Vector<T> halves(Vector<T> one, Vector<T> other, std::integer_sequence<int, Q...>) {
+  return __builtin_shufflevector(one, other, (Q / (PIECE / 2) * PIECE + Q % (PIECE / 2) + FROM)...);
+}
+
+// The sums over the numbers of each of several vectors, as one vector.
+template <typename T, int PIECE = int(WIDTH<T>)>
+inline Vector<T> sums_of(const Vector<T>* given) {
+  if constexpr (PIECE == 1) {
+    return *given;
+  } else {
+    constexpr std::make_integer_sequence<int, int(WIDTH<T>)> PLACES;
+    Vector<T> found[PIECE / 2];
+    UNROLL for (int q = 0; q < PIECE / 2; ++q)
+      found[q] = halves<PIECE, 0, T>(given[2 * q], given[2 * q + 1], PLACES) +
+                 halves<PIECE, PIECE / 2, T>(given[2 * q], given[2 * q + 1], PLACES);
+    return sums_of<T, PIECE / 2>(found);
+  }
+}
+
+// c = a b^T, where both factors lie along what is summed over.
+template <typename T>
+void product_along(Matrix<const T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t columns, int64_t inner) {
+  constexpr int R = ROWS_ALONG, C = COLUMNS_ALONG;
+  constexpr int64_t W = WIDTH<T>;
+  const int64_t whole = inner / W * W, rest = inner - whole, last = inner - W;
+  for (int64_t i = 0; i < rows; i += R) {
+    const T* left[R];
+    T ends[R][W] = {};  // what is left over of the rows of a, behind zeros
+    for (int r = 0; r < R; ++r) {
+      left[r] = a.row(std::min(i + r, rows - 1));
+      std::copy(left[r] + whole, left[r] + inner, ends[r] + W - rest);
+    }
+    for (int64_t j = 0; j < columns; j += C) {
+      const T* right[C];
+      for (int q = 0; q < C; ++q) right[q] = b.row(std::min(j + q, columns - 1));
+      Vector<T> sum[R][C] = {};
+      for (int64_t k = 0; k < whole; k += W) {
+        Vector<T> here[C];
+        UNROLL for (int q = 0; q < C; ++q) here[q] = at(right[q] + k);
+        UNROLL for (int q = 0; q < C; ++q) IN_REGISTER(here[q]);
+        UNROLL for (int r = 0; r < R; ++r) {
+          Vector<T> one = at(left[r] + k);
+          IN_REGISTER(one);
+          UNROLL for (int q = 0; q < C; ++q) sum[r][q] += one * here[q];
+        }
+      }
+      if (rest && whole)
+        UNROLL for (int r = 0; r < R; ++r)
+          UNROLL for (int q = 0; q < C; ++q) sum[r][q] += at(ends[r]) * at(right[q] + last);
+      T found[R * C];
+      UNROLL for (int64_t g = 0; g < R * C; g += W) at(found + g) = sums_of<T>(&sum[0][0] + g);
+      if (!whole)
+        for (int r = 0; r < R; ++r)
+          for (int q = 0; q < C; ++q)
+            for (int64_t k = 0; k < rest; ++k) found[r * C + q] += left[r][k] * right[q][k];
+      for (int r = 0; r < R && i + r < rows; ++r)
+        if (j + C <= columns)
+          std::memcpy(c.row(i + r) + j, found + r * C, C * sizeof(T));
+        else
+          std::copy(found + r * C, found + r * C + columns - j, c.row(i + r) + j);
+    }
+  }
+}
