@@ -10,7 +10,7 @@
 #include "vectors.h"
 
 constexpr int MANY_ROWS = BYTES == 64 ? 12 : 4, TWO = 2;  // of vectors of a result that are made together
-constexpr int ROWS_ALONG = BYTES == 64 ? 4 : 2, COLUMNS_ALONG = 4;
+constexpr int ROWS_ALONG = BYTES == 64 ? 4 : 2, COLUMNS_ALONG = 4;  // of numbers that are sums along rows of both factors
 
 // Keeps a vector in a register, where the compiler would read it again for each use.
 #if defined(__AVX512F__)
@@ -132,47 +132,53 @@ inline Vector<T> sums_of(const Vector<T>* given) {
   }
 }
 
-// c = a b^T, where both factors lie along what is summed over.
-template <typename T>
-void product_along(Matrix<const T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t columns, int64_t inner) {
-  constexpr int R = ROWS_ALONG, C = COLUMNS_ALONG;
-  constexpr int64_t W = WIDTH<T>;
-  const int64_t whole = inner / W * W, rest = inner - whole, last = inner - W;
-  for (int64_t i = 0; i < rows; i += R) {
-    const T* left[R];
-    T ends[R][W] = {};  // what is left over of the rows of a, behind zeros
-    for (int r = 0; r < R; ++r) {
-      left[r] = a.row(std::min(i + r, rows - 1));
-      std::copy(left[r] + whole, left[r] + inner, ends[r] + W - rest);
-    }
-    for (int64_t j = 0; j < columns; j += C) {
-      const T* right[C];
-      for (int q = 0; q < C; ++q) right[q] = b.row(std::min(j + q, columns - 1));
-      Vector<T> sum[R][C] = {};
-      for (int64_t k = 0; k < whole; k += W) {
-        Vector<T> here[C];
-        UNROLL for (int q = 0; q < C; ++q) here[q] = at(right[q] + k);
-        UNROLL for (int q = 0; q < C; ++q) IN_REGISTER(here[q]);
-        UNROLL for (int r = 0; r < R; ++r) {
-          Vector<T> one = at(left[r] + k);
-          IN_REGISTER(one);
-          UNROLL for (int q = 0; q < C; ++q) sum[r][q] += one * here[q];
-        }
-      }
-      if (rest && whole)
-        UNROLL for (int r = 0; r < R; ++r)
-          UNROLL for (int q = 0; q < C; ++q) sum[r][q] += at(ends[r]) * at(right[q] + last);
-      T found[R * C];
-      UNROLL for (int64_t g = 0; g < R * C; g += W) at(found + g) = sums_of<T>(&sum[0][0] + g);
-      if (!whole)
-        for (int r = 0; r < R; ++r)
-          for (int q = 0; q < C; ++q)
-            for (int64_t k = 0; k < rest; ++k) found[r * C + q] += left[r][k] * right[q][k];
-      for (int r = 0; r < R && i + r < rows; ++r)
-        if (j + C <= columns)
-          std::memcpy(c.row(i + r) + j, found + r * C, C * sizeof(T));
-        else
-          std::copy(found + r * C, found + r * C + columns - j, c.row(i + r) + j);
+// R rows and some columns of a b^T.
+template <int R, typename T>
+void tile_along(Matrix<const T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t columns, int64_t inner) {
+  if constexpr (R > 1)
+    if (rows < R) return tile_along<R - 1, T>(a, b, c, rows, columns, inner);
+  constexpr int64_t W = WIDTH<T>, C = COLUMNS_ALONG, ALL = (R * C + W - 1) / W * W;
+  const int64_t whole = inner / W * W, rest = inner - whole;
+  const T* right[C];
+  for (int q = 0; q < C; ++q) right[q] = b.row(std::min<int64_t>(q, columns - 1));
+  Vector<T> sum[ALL] = {};
+  for (int64_t k = 0; k < whole; k += W) {
+    Vector<T> here[C];
+    UNROLL for (int q = 0; q < C; ++q) here[q] = at(right[q] + k);
+    UNROLL for (int q = 0; q < C; ++q) IN_REGISTER(here[q]);
+    UNROLL for (int r = 0; r < R; ++r) {
+      Vector<T> left = at(a.row(r) + k);
+      IN_REGISTER(left);
+      UNROLL for (int q = 0; q < C; ++q) sum[r * C + q] += left * here[q];
     }
   }
+  if (rest && whole)
+    for (int r = 0; r < R; ++r) {
+      T end[W] = {};  // what is left over of a row, behind zeros
+      std::copy(a.row(r) + whole, a.row(r) + inner, end + W - rest);
+      UNROLL for (int q = 0; q < C; ++q) sum[r * C + q] += at(end) * at(right[q] + inner - W);
+    }
+  T found[ALL];
+  UNROLL for (int64_t g = 0; g < ALL; g += W) at(found + g) = sums_of<T>(sum + g);
+  if (!whole)
+    for (int r = 0; r < R; ++r)
+      for (int q = 0; q < C; ++q)
+        for (int64_t k = 0; k < rest; ++k) found[r * C + q] += a.row(r)[k] * right[q][k];
+  for (int r = 0; r < R; ++r)
+    if (columns >= C)
+      std::memcpy(c.row(r), found + r * C, C * sizeof(T));
+    else
+      std::copy(found + r * C, found + r * C + columns, c.row(r));
+}
+
+// c = a b^T, where both factors lie along what is summed over. Of b some rows at a time are read, and only once.
+template <typename T>
+void product_along(Matrix<const T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t columns, int64_t inner) {
+  const int64_t parts = (rows + ROWS_ALONG - 1) / ROWS_ALONG;  // of about the same size
+  for (int64_t j = 0; j < columns; j += COLUMNS_ALONG)
+    for (int64_t part = 0; part < parts; ++part) {
+      const int64_t i = rows * part / parts, end = rows * (part + 1) / parts;
+      tile_along<ROWS_ALONG, T>({a.row(i), a.stride}, {b.row(j), b.stride}, {c.row(i) + j, c.stride}, end - i, columns - j,
+                                inner);
+    }
 }

@@ -10,6 +10,7 @@
 #include "xla/ffi/api/ffi.h"
 
 namespace ffi = xla::ffi;
+
 // Pairs of words, as they lie in memory.
 void keep_pairs(Word* found, const Words& low, const Words& high, int64_t count) {
   alignas(LINE) Word lines[2][COUNT];
