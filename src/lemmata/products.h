@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include "vectors.h"
@@ -54,37 +55,39 @@ inline void tile(Left<T> a, Matrix<const T> b, int64_t inner, Vector<T> (&sum)[R
   }
 }
 
-template <bool ADDED, int R, int C, typename T>
-void whole_tile(Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t inner) {
+template <int R, int C, typename T>
+void whole_tile(bool added, Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t inner) {
   Vector<T> sum[R][C] = {};
-  if (ADDED)
+  if (added)
     UNROLL for (int r = 0; r < R; ++r) UNROLL for (int q = 0; q < C; ++q) sum[r][q] = at(c.row(r) + q * WIDTH<T>);
   tile<R, C, T>(a, b, inner, sum);
   UNROLL for (int r = 0; r < R; ++r) UNROLL for (int q = 0; q < C; ++q) at(c.row(r) + q * WIDTH<T>) = sum[r][q];
 }
 
 // The last columns, fewer than a vector holds: made with some before them, which are left as they are.
-template <bool ADDED, int R, typename T>
-void last_tile(Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t inner, int64_t rest) {
+template <int R, typename T>
+void last_tile(bool added, Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t inner, int64_t rest) {
   Vector<T> sum[R][1] = {};
   tile<R, 1, T>(a, {b.at + rest - WIDTH<T>, b.stride}, inner, sum);
   for (int r = 0; r < R; ++r) {
     T found[WIDTH<T>];
     std::memcpy(found, &sum[r][0], sizeof found);
-    for (int64_t j = 0; j < rest; ++j) c.row(r)[j] = found[WIDTH<T> - rest + j] + (ADDED ? c.row(r)[j] : 0);
+    for (int64_t j = 0; j < rest; ++j) c.row(r)[j] = found[WIDTH<T> - rest + j] + (added ? c.row(r)[j] : 0);
   }
 }
 
-template <bool ADDED, int R, typename T>
-void row_of_tiles(Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t inner, int64_t vectors, int64_t rest) {
+// R rows, or fewer, of some vectors of columns.
+template <int R, typename T>
+void any_tile(bool added, Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t inner, int64_t vectors,
+              int64_t rest) {
   if constexpr (R > 1)
-    if (rows < R) return row_of_tiles<ADDED, R - 1, T>(a, b, c, rows, inner, vectors, rest);
+    if (rows < R) return any_tile<R - 1, T>(added, a, b, c, rows, inner, vectors, rest);
   if (vectors == TWO)
-    whole_tile<ADDED, R, TWO, T>(a, b, c, inner);
+    whole_tile<R, TWO, T>(added, a, b, c, inner);
   else if (vectors == 1)
-    whole_tile<ADDED, R, 1, T>(a, b, c, inner);
+    whole_tile<R, 1, T>(added, a, b, c, inner);
   else
-    last_tile<ADDED, R, T>(a, b, c, inner, rest);
+    last_tile<R, T>(added, a, b, c, inner, rest);
 }
 
 // c = a b, or c += a b.
@@ -104,8 +107,8 @@ void product(Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t co
     const int64_t vectors = std::min<int64_t>((columns - j) / WIDTH<T>, TWO), rest = columns - j;
     for (int64_t part = 0; part < parts; ++part) {
       const int64_t i = rows * part / parts, end = rows * (part + 1) / parts;
-      row_of_tiles<ADDED, MANY_ROWS, T>({a.at + i * a.row, a.row, a.column}, {b.at + j, b.stride},
-                                        {c.row(i) + j, c.stride}, end - i, inner, vectors, rest);
+      any_tile<MANY_ROWS, T>(ADDED, {a.at + i * a.row, a.row, a.column}, {b.at + j, b.stride}, {c.row(i) + j, c.stride},
+                             end - i, inner, vectors, rest);
     }
     j += vectors ? vectors * WIDTH<T> : rest;
   }
