@@ -96,12 +96,14 @@ def torch_loss(weights: Arrays, batch: Arrays) -> Any:
 
 def work(nodes: int, width: int, high_degree: int) -> Work:
     """With mean degree d and that of a neighbour e: b (1 + d) nodes below the batch, b (1 + d + d e) below those; W, V and
-    their derivatives there, and the weights read, moved and written."""
+    their derivatives there, and the weights read, moved and written. Rows of the sampled matrices are sparse: a node below the
+    batch adds up itself and its neighbours. Dropout takes a random word for every entry of both hidden layers."""
     mean = (high_degree + 19) / 20
     neighbour = (high_degree**2 + 19) / 20 / mean
     middle, lower = BATCH * (1 + mean), BATCH * (1 + mean + mean * neighbour)
-    operations = 4 * lower * FEATURES * width + 6 * middle * width**2 + 4 * middle * lower * width
-    return Work(operations, 4 * 4 * width * (width + FEATURES))
+    slots = BATCH * (1 + mean + mean * (1 + neighbour))  # entries of the rows of the nodes below the batch
+    operations = 4 * lower * FEATURES * width + 6 * middle * width**2 + 4 * slots * width
+    return Work(operations, 4 * 4 * width * (width + FEATURES), words=(middle + lower) * width)
 
 
 # Against PyTorch with sparse matrices ------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from benchmarks.peers import lab
 from benchmarks.timing import Contestant, in_turns, torch_on
 from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Workload, batch_keys
 from lemmata.studies.graph_transformer.figures import template
-from lemmata.studies.graph_transformer.network import slope
+from lemmata.studies.graph_transformer.network import slope_of_sets
 from lemmata.studies.graph_transformer.trials import GraphTraining
 from lemmata.threefry import key_of, new_key
 from lemmata.trial import put_all, random_key, with_precision
@@ -74,10 +74,16 @@ def torch_loss(weights: Arrays, batch: Arrays) -> Any:
 
 def work(nodes: int, batch: int, sampled: int, neurons: int) -> Work:
     """Neurons forward and backward (three products), values and queries, and four passes over the tokens of a set; a set is
-    gathered from the lists of members, distances and features."""
+    gathered from the lists of members, distances and features. A random word for every node of a set and for every node of the
+    batch, an exponential for every slot."""
     dim, held = 20, sampled + 1
     operations = batch * (6 * dim * neurons + 12 * dim**2 + 8 * held * dim)
-    return Work(operations, 4 * batch * held * (2 + dim) + 8 * dim * neurons)
+    return Work(
+        operations,
+        4 * batch * held * (2 + dim) + 8 * dim * neurons,
+        words=batch * (sampled + 1),
+        exponentials=batch * held,
+    )
 
 
 # With sets that peers draw themselves ------------------------------------------------------------------------------------
@@ -111,10 +117,10 @@ def extra(paper: bool) -> dict[str, Measure]:
 def gradients(trial: GraphTraining, state: Any) -> Contestant:
     """What is left of a step when nothing is sampled."""
     nodes, batch = state.world.nodes, state.data[: trial.descent.batch]
-    seen = jax.jit(lambda: trial.seen(batch, state.world, new_key(0)))()
+    sets = jax.jit(lambda: trial.sets(batch, state.world, new_key(0)))()
 
     def step(_: Any, weights: Any) -> Any:
-        _, moved = slope(weights, state.world.signs, nodes.features[batch], seen, nodes.label[batch])
+        _, moved = slope_of_sets(weights, state.world.signs, nodes.features[batch], sets, nodes.label[batch])
         return jax.tree.map(lambda w, g: w - 0.1 * g, weights, moved)
 
     run = jax.jit(lambda weights, count: jax.lax.fori_loop(0, count, step, weights))
@@ -122,12 +128,12 @@ def gradients(trial: GraphTraining, state: Any) -> Contestant:
 
 
 def draws(trial: GraphTraining, state: Any) -> dict[str, Contestant]:
-    """What a step draws: the sets of a batch with their tokens, and the labelled nodes of the batch."""
+    """What a step draws: the sets of a batch, and the labelled nodes of the batch."""
     way, batch = key_of(state.key), state.data[: trial.descent.batch]
 
     def sets(number: Any) -> Any:
-        found = trial.seen(batch, state.world, jax.random.fold_in(way, number))
-        return found.tokens, found.distance
+        found = trial.sets(batch, state.world, jax.random.fold_in(way, number))
+        return found.members, found.distance
 
     def looped(drawn: Callable[[Any], Any]) -> Contestant:
         def added(number: Any, total: Any) -> Any:

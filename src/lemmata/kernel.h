@@ -26,9 +26,11 @@ class Call {
     return static_cast<T*>(buffer(frame->rets.rets[place]).data);
   }
 
-  // The sizes of an argument; how many numbers an argument has, and a result.
+  // The sizes of an argument, and the last ones (1: the last), as lanes may come first; how many numbers an argument has, and a
+  // result.
   const int64_t* shape(int place) const { return buffer(frame->args.args[place]).dims; }
-  int64_t rank(int place) const { return buffer(frame->args.args[place]).rank; }
+  int64_t last(int place, int from_end) const { return last_of(frame->args.args[place], from_end); }
+  int64_t last_found(int place, int from_end) const { return last_of(frame->rets.rets[place], from_end); }
   int64_t count_given(int place) const { return count(frame->args.args[place]); }
   int64_t count_found(int place) const { return count(frame->rets.rets[place]); }
 
@@ -43,6 +45,7 @@ class Call {
   }
 
  private:
+  static int64_t last_of(void* thing, int from_end) { return buffer(thing).dims[buffer(thing).rank - from_end]; }
   static int64_t count(void* thing) {
     int64_t found = 1;
     for (int64_t d = 0; d < buffer(thing).rank; ++d) found *= buffer(thing).dims[d];

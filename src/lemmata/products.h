@@ -1,116 +1,176 @@
-// Products of matrices with few rows or columns, a block of their numbers in registers at a time.
+// Products of matrices that lie in a cache, of any size and by rows, at the speed of large ones: parts of the result stay in
+// registers until they are complete.
 
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
+#include <cstring>
 #include <utility>
 
 #include "vectors.h"
 
-constexpr int HIGH = 6, BROAD = BYTES == 64 ? 4 : 2;  // rows and registers of a block in `product`
-constexpr int PAIRS = BYTES == 64 ? 8 : 4;            // rows that `dots` pairs with two others
+constexpr int MANY_ROWS = BYTES == 64 ? 12 : 4, TWO = 2;  // of vectors of a result that are made together
+constexpr int ROWS_ALONG = BYTES == 64 ? 4 : 2, COLUMNS_ALONG = 4;  // of numbers that are sums along rows of both factors
 
-#define FLAT __attribute__((flatten)) inline  // with all that it calls in one piece
-
-template <int SIZE, typename Part>
-inline void sized(int64_t size, const Part& part) {
-  if (size == SIZE)
-    part(std::integral_constant<int, SIZE>{});
-  else if constexpr (SIZE > 1)
-    sized<SIZE - 1>(size, part);
-}
-
-// Cuts `count` into parts of nearly the same size, at most MOST: calls `part(begin, size)` with a size known when compiled.
-template <int MOST, typename Part>
-inline void in_parts(int64_t count, const Part& part) {
-  for (int64_t begin = 0, parts = (count + MOST - 1) / MOST; parts; --parts) {
-    const int64_t size = (count - begin + parts - 1) / parts;
-    sized<MOST>(size, [&](auto known) { part(begin, known); });
-    begin += size;
-  }
-}
-
-// The same with parts of MOST, and what is left one by one: less to compile.
-template <int MOST, typename Part>
-inline void in_whole_parts(int64_t count, const Part& part) {
-  int64_t begin = 0;
-  for (; begin + MOST <= count; begin += MOST) part(begin, std::integral_constant<int, MOST>{});
-  for (; begin < count; ++begin) part(begin, std::integral_constant<int, 1>{});
-}
-
-// A matrix to be multiplied from the left: number (i, k) is first[i * row + k * column].
 template <typename T>
-struct Left {
-  const T* first;
-  int64_t row, column;
+struct Matrix {
+  T* at;
+  int64_t stride;  // from row to row
+  T* row(int64_t r) const { return at + r * stride; }
 };
 
-// Calls `keep(i)(j, sum)` with every register of row i of the product a b, its numbers from the j-th on; rows are `broad`
-// registers, and b has `inner` rows of `stride` numbers.
-template <typename T, typename Keep>
-FLAT void product(Left<T> a, const T* b, int64_t stride, int64_t rows, int64_t broad, int64_t inner, const Keep& keep) {
-  in_whole_parts<BROAD>(broad, [&](int64_t j, auto columns) {
-    in_parts<HIGH>(rows, [&](int64_t i, auto height) {
-      constexpr int R = decltype(height)::value, C = decltype(columns)::value;
-      const T *left = a.first + i * a.row, *right = b + j * WIDTH<T>;
-      Vector<T> sum[R][C] = {};
-      for (int64_t k = 0; k < inner; ++k, left += a.column, right += stride) {
-        Vector<T> here[C];
-        UNROLL for (int q = 0; q < C; ++q) here[q] = at(right + q * WIDTH<T>);
-        UNROLL for (int r = 0; r < R; ++r)
-          UNROLL for (int q = 0; q < C; ++q) sum[r][q] += left[r * a.row] * here[q];
-      }
-      UNROLL for (int r = 0; r < R; ++r) {
-        const auto keep_at = keep(i + r);
-        UNROLL for (int q = 0; q < C; ++q) keep_at((j + q) * WIDTH<T>, sum[r][q]);
-      }
-    });
-  });
+// A left factor: numbers from row to row, and from column to column.
+template <typename T>
+struct Left {
+  const T* at;
+  int64_t row, column;
+};
+template <typename T>
+Left<T> plain(const T* at, int64_t stride) {
+  return {at, stride, 1};
+}
+template <typename T>
+Left<T> turned(const T* at, int64_t stride) {
+  return {at, 1, stride};
 }
 
-// Of every group of SIZE numbers of `one`, then of `two`, the sum of its halves: groups of half the size.
-template <typename T, int SIZE, int... AT>
-inline Vector<T> halved(Vector<T> one, Vector<T> two, std::integer_sequence<int, AT...>) {
-  constexpr int HALF = SIZE / 2;
-  return __builtin_shufflevector(one, two, (AT / HALF * SIZE + AT % HALF)...) +
-         __builtin_shufflevector(one, two, (AT / HALF * SIZE + AT % HALF + HALF)...);
-}
-
-// The sums of as many registers as a register has numbers.
-template <typename T, int COUNT = WIDTH<T>>
-inline Vector<T> sums_of(const Vector<T>* all) {
-  if constexpr (COUNT == 1) {
-    return *all;
-  } else {
-    const Vector<T> one = sums_of<T, COUNT / 2>(all), two = sums_of<T, COUNT / 2>(all + COUNT / 2);
-    return halved<T, WIDTH<T> * 2 / COUNT>(one, two, std::make_integer_sequence<int, WIDTH<T>>{});
+// R rows and C vectors of a product.
+template <int R, int C, typename T>
+inline void tile(Left<T> a, Matrix<const T> b, int64_t inner, Vector<T> (&sum)[R][C]) {
+  for (int64_t k = 0; k < inner; ++k) {
+    Vector<T> right[C];
+    UNROLL for (int q = 0; q < C; ++q) right[q] = at(b.row(k) + q * WIDTH<T>);
+    UNROLL for (int r = 0; r < R; ++r)
+      UNROLL for (int q = 0; q < C; ++q) sum[r][q] += a.at[r * a.row + k * a.column] * right[q];
   }
 }
 
-// Calls `keep(i, j, sum)` with the inner products of the rows of a and of b, which are `length` registers long.
-template <typename T, typename Keep>
-FLAT void dots(const T* a, int64_t a_stride, int64_t rows, const T* b, int64_t b_stride, int64_t columns, int64_t length,
-                 const Keep& keep) {
-  constexpr int64_t W = WIDTH<T>;
-  constexpr int COUNT = 2 * PAIRS;
-  static_assert(COUNT % W == 0, "sums are taken of whole registers");
-  for (int64_t i = 0; i < rows; i += PAIRS)
-    for (int64_t j = 0; j < columns; j += 2) {
-      const T *left[PAIRS], *first = b + j * b_stride, *second = b + std::min(j + 1, columns - 1) * b_stride;
-      UNROLL for (int r = 0; r < PAIRS; ++r) left[r] = a + std::min(i + r, rows - 1) * a_stride;
-      Vector<T> sum[COUNT] = {};
-      for (int64_t k = 0; k < length * W; k += W) {
-        const Vector<T> one = at(first + k), two = at(second + k);
-        UNROLL for (int r = 0; r < PAIRS; ++r) {
-          const Vector<T> here = at(left[r] + k);
-          sum[2 * r] += here * one, sum[2 * r + 1] += here * two;
-        }
+template <int R, int C, typename T>
+void whole_tile(bool added, Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t inner) {
+  Vector<T> sum[R][C] = {};
+  if (added)
+    UNROLL for (int r = 0; r < R; ++r) UNROLL for (int q = 0; q < C; ++q) sum[r][q] = at(c.row(r) + q * WIDTH<T>);
+  tile<R, C, T>(a, b, inner, sum);
+  UNROLL for (int r = 0; r < R; ++r) UNROLL for (int q = 0; q < C; ++q) at(c.row(r) + q * WIDTH<T>) = sum[r][q];
+}
+
+// The last columns, fewer than a vector holds: made with some before them, which are left as they are.
+template <int R, typename T>
+void last_tile(bool added, Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t inner, int64_t rest) {
+  Vector<T> sum[R][1] = {};
+  tile<R, 1, T>(a, {b.at + rest - WIDTH<T>, b.stride}, inner, sum);
+  for (int r = 0; r < R; ++r) {
+    T found[WIDTH<T>];
+    std::memcpy(found, &sum[r][0], sizeof found);
+    for (int64_t j = 0; j < rest; ++j) c.row(r)[j] = found[WIDTH<T> - rest + j] + (added ? c.row(r)[j] : 0);
+  }
+}
+
+// R rows, or fewer, of some vectors of columns.
+template <int R, typename T>
+void any_tile(bool added, Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t inner, int64_t vectors,
+              int64_t rest) {
+  if constexpr (R > 1)
+    if (rows < R) return any_tile<R - 1, T>(added, a, b, c, rows, inner, vectors, rest);
+  if (vectors == TWO)
+    whole_tile<R, TWO, T>(added, a, b, c, inner);
+  else if (vectors == 1)
+    whole_tile<R, 1, T>(added, a, b, c, inner);
+  else
+    last_tile<R, T>(added, a, b, c, inner, rest);
+}
+
+// c = a b, or c += a b.
+template <bool ADDED, typename T>
+void product(Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t columns, int64_t inner) {
+  if (columns < WIDTH<T>) {
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j) {
+        T sum = ADDED ? c.row(i)[j] : 0;
+        for (int64_t k = 0; k < inner; ++k) sum += a.at[i * a.row + k * a.column] * b.row(k)[j];
+        c.row(i)[j] = sum;
       }
-      alignas(LINE) T found[COUNT];
-      for (int64_t n = 0; n < COUNT; n += W) at(found + n) = sums_of<T>(sum + n);
-      for (int64_t r = 0; r < std::min<int64_t>(PAIRS, rows - i); ++r)
-        for (int64_t q = 0; q < std::min<int64_t>(2, columns - j); ++q) keep(i + r, j + q, found[2 * r + q]);
+    return;
+  }
+  const int64_t parts = (rows + MANY_ROWS - 1) / MANY_ROWS;  // of about the same size
+  for (int64_t j = 0; j < columns;) {
+    const int64_t vectors = std::min<int64_t>((columns - j) / WIDTH<T>, TWO), rest = columns - j;
+    for (int64_t part = 0; part < parts; ++part) {
+      const int64_t i = rows * part / parts, end = rows * (part + 1) / parts;
+      any_tile<MANY_ROWS, T>(ADDED, {a.at + i * a.row, a.row, a.column}, {b.at + j, b.stride}, {c.row(i) + j, c.stride},
+                             end - i, inner, vectors, rest);
+    }
+    j += vectors ? vectors * WIDTH<T> : rest;
+  }
+}
+
+// Of all pieces of so many numbers in two vectors the first halves, or the second ones.
+template <int PIECE, int FROM, typename T, int... Q>
+inline Vector<T> halves(Vector<T> one, Vector<T> other, std::integer_sequence<int, Q...>) {
+  return __builtin_shufflevector(one, other, (Q / (PIECE / 2) * PIECE + Q % (PIECE / 2) + FROM)...);
+}
+
+// The sums over the numbers of each of several vectors, as one vector.
+template <typename T, int PIECE = int(WIDTH<T>)>
+inline Vector<T> sums_of(const Vector<T>* given) {
+  if constexpr (PIECE == 1) {
+    return *given;
+  } else {
+    constexpr std::make_integer_sequence<int, int(WIDTH<T>)> PLACES;
+    Vector<T> found[PIECE / 2];
+    UNROLL for (int q = 0; q < PIECE / 2; ++q)
+      found[q] = halves<PIECE, 0, T>(given[2 * q], given[2 * q + 1], PLACES) +
+                 halves<PIECE, PIECE / 2, T>(given[2 * q], given[2 * q + 1], PLACES);
+    return sums_of<T, PIECE / 2>(found);
+  }
+}
+
+// R rows and some columns of a b^T.
+template <int R, typename T>
+void tile_along(Matrix<const T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t columns, int64_t inner) {
+  if constexpr (R > 1)
+    if (rows < R) return tile_along<R - 1, T>(a, b, c, rows, columns, inner);
+  constexpr int64_t W = WIDTH<T>, C = COLUMNS_ALONG, ALL = (R * C + W - 1) / W * W;
+  const int64_t whole = inner / W * W, rest = inner - whole;
+  const T* right[C];
+  for (int q = 0; q < C; ++q) right[q] = b.row(std::min<int64_t>(q, columns - 1));
+  Vector<T> sum[ALL] = {};
+  for (int64_t k = 0; k < whole; k += W) {
+    Vector<T> here[C];
+    UNROLL for (int q = 0; q < C; ++q) here[q] = held<T>(at(right[q] + k));
+    UNROLL for (int r = 0; r < R; ++r) {
+      const Vector<T> left = held<T>(at(a.row(r) + k));
+      UNROLL for (int q = 0; q < C; ++q) sum[r * C + q] += left * here[q];
+    }
+  }
+  if (rest && whole)
+    for (int r = 0; r < R; ++r) {
+      T end[W] = {};  // what is left over of a row, behind zeros
+      std::copy(a.row(r) + whole, a.row(r) + inner, end + W - rest);
+      UNROLL for (int q = 0; q < C; ++q) sum[r * C + q] += at(end) * at(right[q] + inner - W);
+    }
+  T found[ALL];
+  UNROLL for (int64_t g = 0; g < ALL; g += W) at(found + g) = sums_of<T>(sum + g);
+  if (!whole)
+    for (int r = 0; r < R; ++r)
+      for (int q = 0; q < C; ++q)
+        for (int64_t k = 0; k < rest; ++k) found[r * C + q] += a.row(r)[k] * right[q][k];
+  for (int r = 0; r < R; ++r)
+    if (columns >= C)
+      std::memcpy(c.row(r), found + r * C, C * sizeof(T));
+    else
+      std::copy(found + r * C, found + r * C + columns, c.row(r));
+}
+
+// c = a b^T, where both factors lie along what is summed over. Of b some rows at a time are read, and only once.
+template <typename T>
+void product_along(Matrix<const T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t columns, int64_t inner) {
+  const int64_t parts = (rows + ROWS_ALONG - 1) / ROWS_ALONG;  // of about the same size
+  for (int64_t j = 0; j < columns; j += COLUMNS_ALONG)
+    for (int64_t part = 0; part < parts; ++part) {
+      const int64_t i = rows * part / parts, end = rows * (part + 1) / parts;
+      tile_along<ROWS_ALONG, T>({a.row(i), a.stride}, {b.row(j), b.stride}, {c.row(i) + j, c.stride}, end - i, columns - j,
+                                inner);
     }
 }

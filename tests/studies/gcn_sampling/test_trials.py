@@ -12,6 +12,7 @@ from lemmata.studies.gcn_sampling import network
 from lemmata.studies.gcn_sampling.data import DegreeGroups
 from lemmata.studies.gcn_sampling.network.fields import whole_field
 from lemmata.studies.gcn_sampling.trials import OnFile, Training, Twins
+from lemmata.studies.gcn_sampling.trials.kernel import by_kernel
 from lemmata.threefry import new_key
 from lemmata.trial import put, put_all, with_precision
 
@@ -47,6 +48,36 @@ def test_training_in_the_field_is_training_on_the_whole_graph(begun, stepped):
     np.testing.assert_array_equal(
         found.weights.readout, begun.weights.readout
     )  # frozen, as the document has it
+
+
+@pytest.mark.skipif(not by_kernel(), reason="there is no kernel here")
+@pytest.mark.parametrize(
+    ("sampler", "precision", "width"),
+    [
+        ("groups", "float64", 7),
+        ("groups", "float32", 37),
+        ("effective", "float64", 16),
+        ("none", "float64", 40),
+    ],
+)
+def test_the_kernel_takes_the_step(sampler, precision, width):
+    """In two lanes whose weights, graphs and batches differ, with dropout and a node that is in its batch twice."""
+    settings = {"sampler": sampler, "precision": precision, "width": width, "dropout": 0.4}
+    with double():
+        trial = with_precision(put_all(SMALL, settings))
+        states = jax.jit(jax.vmap(trial.start))(jax.random.split(new_key(2)))
+        batches = jnp.array([[0, 3, 3, 20, 39], [5, 11, 7, 30, 31]], jnp.int32)
+        keys = jax.random.key_data(jax.random.split(new_key(3)))
+        wanted, found = (
+            jax.jit(jax.vmap(way))(states, batches, keys)
+            for way in (trial.moved_plainly, trial.moved_by_kernel)
+        )
+        off = {"float32": 1e-6, "float64": 1e-14}[precision]
+        for ours, theirs in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+            assert ours.dtype == theirs.dtype
+            np.testing.assert_allclose(ours, theirs, rtol=off, atol=off)
+        for ours, before in zip(found[0][:2], states.weights, strict=False):
+            assert float(jnp.abs(ours - before).max()) > 1e-5
 
 
 def test_training_with_ca_is_training_with_a_in_other_units(begun, stepped):

@@ -1,5 +1,7 @@
 """Graphs have the votes they were asked for, and sampled sets are fair."""
 
+from functools import partial
+
 import jax
 import numpy as np
 import pytest
@@ -12,10 +14,15 @@ from lemmata.studies.graph_transformer.data.generate import Wanted, drawn, regul
 from lemmata.studies.graph_transformer.data.model import VoteGraph
 from lemmata.studies.graph_transformer.data.sampling import (
     Lists,
+    by_kernel,
     lists,
     masks,
+    places_of_batch,
     sampled,
+    sampled_by_kernel,
     sampled_confusion,
+    sampled_plainly,
+    shuffled,
     subset,
 )
 from lemmata.studies.graph_transformer.data.variants import (
@@ -176,6 +183,29 @@ def test_subsets_are_those_of_floyds_rounds_one_after_the_other():
                 pick = step if last < step else min(int(chance[step, row] * np.float32(last + 1)), last)
                 chosen.append(max(last, step) if pick in chosen else pick)
             assert np.asarray(draw(key))[:, row].tolist() == chosen
+
+
+@pytest.mark.skipif(not by_kernel(), reason="there is no kernel here")
+@pytest.mark.parametrize(("parts", "size", "itself"), [(1, 8, True), (2, 9, False)])
+def test_the_kernel_draws_the_same_sets(parts, size, itself):
+    """In two lanes of graphs that differ; lists hold fewer nodes than a set, just as many, or more."""
+    rng, nodes = np.random.default_rng(0), 30
+    allowed = rng.random((2, parts, nodes, nodes)) < np.linspace(0, 1, nodes)[:, None]
+    held = Lists(*map(np.stack, zip(*(lists(list(one)) for one in allowed), strict=True)))
+    distance = rng.integers(0, 5, (2, nodes, nodes)).astype(np.uint8)
+    batch = rng.integers(0, nodes, (2, 19)).astype(np.int32)
+    keys = jax.random.key_data(jax.random.split(KEY))
+    ways = [partial(way, size=size, itself=itself) for way in (sampled_plainly, sampled_by_kernel)]
+    wanted, found = (jax.jit(jax.vmap(way))(keys, held, distance, batch) for way in ways)
+    for ours, theirs in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(("first", "begin"), [(30, 0), (30, 11), (30, 23), (5, 0), (5, 3), (40, 33), (1, 0)])
+def test_places_of_a_batch_are_those_of_the_whole_order(first, begin):
+    order = np.asarray(shuffled(KEY, 40, first))
+    found = jax.jit(lambda begin: places_of_batch(KEY, 40, first, begin, 7))(begin)
+    assert found.tolist() == order[(begin + np.arange(7)) % first].tolist()
 
 
 def test_an_oracle_lowers_the_confusion_of_sampled_sets():

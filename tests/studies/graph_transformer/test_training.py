@@ -9,19 +9,23 @@ from lemmata import train
 from lemmata.errors import BadInput
 from lemmata.guard import double
 from lemmata.studies.graph_transformer import theory
+from lemmata.studies.graph_transformer.data.sampling import shuffled
 from lemmata.studies.graph_transformer.figures import small, template
 from lemmata.studies.graph_transformer.network import (
     Network,
     Parameters,
     Seen,
+    Sets,
     attention,
+    by_kernel,
     graph_output,
     hinge,
     outputs,
     pair_hinge,
     slope,
+    slope_by_kernel,
+    slope_of_gathered,
 )
-from lemmata.studies.graph_transformer.trials import shuffled
 from lemmata.studies.graph_transformer.trials.nodes import looked
 from lemmata.studies.graph_transformer.trials.variants import others
 from lemmata.threefry import new_key
@@ -62,6 +66,39 @@ def test_the_gradient_by_hand_is_that_of_automatic_differentiation(margin):
         for ours, theirs in zip(by_hand, gradient, strict=True):
             np.testing.assert_allclose(ours, theirs, atol=1e-12)
         assert np.abs(by_hand.query).max() > 1e-3
+
+
+SIZES = (
+    {"size": 5, "slots": 7, "dim": 6, "buckets": 4, "neurons": 12},
+    {"size": 37, "slots": 61, "dim": 20, "buckets": 5, "neurons": 100},
+    {"size": 33, "slots": 16, "dim": 16, "buckets": 3, "neurons": 37},
+)
+
+
+@pytest.mark.skipif(not by_kernel(), reason="there is no kernel here")
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("sizes", SIZES)
+def test_the_kernel_computes_the_gradient(precision, sizes):
+    """In two lanes that differ; some nodes have lost nothing, some slots are empty."""
+    with double():
+        rng, (lanes, rows) = np.random.default_rng(1), (2, 23)
+        weights, signs, asking, seen, label = jax.tree.map(
+            lambda *parts: jnp.stack(parts), *(batch(seed, **sizes) for seed in range(lanes))
+        )
+        table = rng.normal(size=(lanes, rows, sizes["dim"]))
+        members = rng.integers(0, rows, seen.distance.shape)
+        sets = Sets(*map(jnp.asarray, (table, members, seen.distance, seen.many > 0)))
+        weights = weights._replace(hidden=weights.hidden / 20)
+        given = jax.tree.map(
+            lambda part: part.astype(precision) if part.dtype == jnp.float64 else part,
+            (weights, signs, asking, sets, label, jnp.ones(lanes)),
+        )
+        wanted, found = (jax.jit(jax.vmap(way))(*given) for way in (slope_of_gathered, slope_by_kernel))
+        assert (np.asarray(wanted[0]) > 0).all()
+        for ours, theirs in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+            assert ours.dtype == precision
+            off = {"float32": 2e-5, "float64": 1e-13}[precision]
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=off * float(jnp.abs(theirs).max()))
 
 
 def test_attention_sums_to_one_and_a_constant_in_b_changes_nothing():

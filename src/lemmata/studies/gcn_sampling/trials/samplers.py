@@ -61,7 +61,7 @@ def kept(key: Key, nodes: Int[Array, "..."], sampling: Sampling) -> Bool[Array, 
     group = sampling.group(nodes)
     size = sampling.size[group].astype(jnp.uint32)
     place = jnp.minimum(nodes - sampling.begin[group], sampling.size[group] - 1).astype(jnp.uint32)
-    words = jax.random.bits(key, (ROUNDS, 2, sampling.size.shape[0]), jnp.uint32)
+    words = words_of(key, sampling)
     pivots = words[:, 0] % sampling.size.astype(jnp.uint32)
 
     def swapped(turn: Int[Array, ""] | int, place: UInt32[Array, "..."]) -> UInt32[Array, "..."]:
@@ -72,6 +72,11 @@ def kept(key: Key, nodes: Int[Array, "..."], sampling: Sampling) -> Bool[Array, 
 
     place = jax.lax.fori_loop(0, ROUNDS, swapped, place)
     return place < sampling.samples[group].astype(jnp.uint32)
+
+
+def words_of(key: Key, sampling: Sampling) -> UInt32[Array, "round 2 group"]:
+    """The pivot and the word of every round and group."""
+    return jax.random.bits(key, (ROUNDS, 2, sampling.size.shape[0]), jnp.uint32)
 
 
 def _mixed(word: UInt32[Array, "..."]) -> UInt32[Array, "..."]:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.custom_batching import sequential_vmap
-from jaxtyping import Array, Bool, Float, Int, PyTree
+from jaxtyping import Array, Bool, Float, Int, PyTree, UInt32
 
 from lemmata.descent import Descent, Trained
 from lemmata.errors import require
@@ -18,6 +18,13 @@ from lemmata.studies.gcn_sampling import network
 from lemmata.studies.gcn_sampling.data import ChungLu, DegreeGroups, FileGroups, World, aggregate
 from lemmata.studies.gcn_sampling.network import Weights
 from lemmata.studies.gcn_sampling.network.fields import Field, field_outputs, in_field, rooms_for, whole_field
+from lemmata.studies.gcn_sampling.trials.kernel import (
+    IN_KERNEL,
+    FieldStep,
+    by_kernel,
+    drawn_and_scaled,
+    field_step,
+)
 from lemmata.studies.gcn_sampling.trials.samplers import (
     ROWS,
     SCALED,
@@ -26,6 +33,7 @@ from lemmata.studies.gcn_sampling.trials.samplers import (
     factors,
     kept,
     sample_counts,
+    words_of,
 )
 from lemmata.threefry import key_of
 from lemmata.trial import Key, Precision, Record, fixed
@@ -74,6 +82,10 @@ class State(NamedTuple):
     step: Int[Array, ""]
     loss: Float[Array, ""]
     seen: Float[Array, ""]
+
+
+Moved = tuple[Weights, PyTree, Float[Array, ""], Float[Array, ""]]
+"""Weights and memory of the optimiser after a step, the loss of its batch, and how many nodes it looked at."""
 
 
 class Training(Trained):
@@ -178,14 +190,48 @@ class Training(Trained):
         way = key_of(state.key)
         of_batch, own = jax.random.split(jax.random.fold_in(way, state.step))
         batch = state.world.order[jax.random.randint(of_batch, (self.descent.batch,), 0, self.labels)]
-        (loss, seen), slopes = self.slope(state, batch, own)
+        new, memory, loss, seen = self.moved(state, batch, jax.random.key_data(own))
+        return state._replace(
+            weights=new, memory=memory, step=state.step + 1, loss=loss, seen=state.seen + seen
+        )
+
+    def moved(self, state: State, batch: Int[Array, " top"], data: UInt32[Array, "2"]) -> Moved:
+        """One step of the optimiser on a batch, `data` being that of the step's own key: by the kernel where there is one for
+        what is asked."""
+        if not (self.in_kernel and by_kernel()):
+            return self.moved_plainly(state, batch, data)
+        return jax.lax.platform_dependent(
+            self, state, batch, data, cpu=Training.moved_by_kernel, default=Training.moved_plainly
+        )
+
+    def moved_plainly(self, state: State, batch: Int[Array, " top"], data: UInt32[Array, "2"]) -> Moved:
+        (loss, seen), slopes = self.slope(state, batch, key_of(data))
         updates, memory = self.descent.optimiser.update(slopes, state.memory, state.weights)
         new = jax.tree.map(lambda w, u: (w + u).astype(w.dtype), state.weights, updates)
         frozen = ("bias1", "bias2") + (("readout",) if self.parametrisation == "document" else ())
         new = new._replace(**{name: getattr(state.weights, name) for name in frozen})
-        return state._replace(
-            weights=new, memory=memory, step=state.step + 1, loss=loss, seen=state.seen + seen
+        return new, memory, loss, seen
+
+    @property
+    def in_kernel(self) -> bool:
+        """Whether the kernel has this setting: the document's practical one with plain descent."""
+        return (
+            (self.mode, self.engine, self.parametrisation) == ("practical", "field", "document")
+            and (self.descent.method, self.descent.loss) == ("gd", "squared")
+            and self.sampler in IN_KERNEL
         )
+
+    def moved_by_kernel(self, state: State, batch: Int[Array, " top"], data: UInt32[Array, "2"]) -> Moved:
+        """What `moved_plainly` gives, from the kernel."""
+        of_graph, _, of_dropout = jax.random.split(key_of(data), 3)
+        world, groups = state.world, self.sampling()
+        given = FieldStep(
+            state.weights, world.graph, world.features, world.labels, batch,
+            words_of(of_graph, groups), *drawn_and_scaled(self.sampler, groups),
+            jax.random.key_data(jax.random.split(of_dropout)), self.dropout, self.descent.learning_rate,
+        )  # fmt: skip
+        new, loss, seen = field_step(given, self.graph.widest)
+        return new, state.memory, loss, seen
 
     def slope(
         self, state: State, batch: Int[Array, " top"], key: Key

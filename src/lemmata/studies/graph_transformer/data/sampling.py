@@ -1,15 +1,19 @@
 """Sampled node sets S_n^t. Which nodes may be drawn is a list for every node, made once on the host; a step draws from the
 lists without replacement, in fixed shapes."""
 
+from functools import partial
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Bool, Int, UInt8, UInt32
 from numpy import ndarray
 
+from lemmata import native
 from lemmata.studies.graph_transformer.data.votes import Votes, average_margin, core_distance
+from lemmata.threefry import key_of
 from lemmata.trial import Key
 
 Sampler = Literal["near", "both", "graph", "core", "distance", "relevant"]
@@ -104,6 +108,101 @@ def sampled(
         found.append(held.members[part][nodes[:, None], place].astype(jnp.int32))
         filled.append(jnp.arange(share)[None] < count[:, None])
     return jnp.concatenate(found, axis=1), jnp.concatenate(filled, axis=1)
+
+
+# Draws of a step -------------------------------------------------------------------------------------------------------
+
+KERNEL = Path(__file__).with_name("sampling.cc")
+
+
+def by_kernel() -> bool:
+    return native.loaded(KERNEL, "graph_places", "graph_sets")
+
+
+def shuffled(key: Key, nodes: int, first: int | Array) -> Int[Array, " node"]:
+    """0..nodes-1, the `first` of them in random order before the others: one sort of random numbers that carry their place in
+    their lowest bits is five times faster than sorting places by random numbers. Equal ones stay in the order of the nodes,
+    which is a random one itself."""
+    return _ordered(jax.random.bits(key, (nodes,), jnp.uint32), first)
+
+
+def _ordered(words: UInt32[Array, " node"], first: int | Array) -> Int[Array, " node"]:
+    nodes = words.shape[0]
+    low = (nodes - 1).bit_length()
+    place = jnp.arange(nodes, dtype=jnp.uint32)
+    chance = words >> (low + 1) << low
+    marked = jnp.where(place < first, chance, jnp.uint32(1 << 31)) | place
+    return (jnp.sort(marked) & ((1 << low) - 1)).astype(jnp.int32)
+
+
+def places_of_batch(
+    key: Key, nodes: int, first: int | Array, begin: int | Array, size: int
+) -> Int[Array, " batch"]:
+    """`size` places of `shuffled` nodes from `begin` on; after the `first` of them it begins anew. By the kernel where there
+    is one: it sorts no more than it has to."""
+    given = [jax.random.bits(key, (nodes,), jnp.uint32), *(jnp.asarray(n, jnp.int32) for n in (first, begin))]
+
+    def plainly(words: Array, first: Array, begin: Array) -> Array:
+        return _ordered(words, first)[(begin + jnp.arange(size)) % first]
+
+    def sorted_around(words: Array, first: Array, begin: Array) -> Array:
+        found = jax.ShapeDtypeStruct((size,), jnp.int32)
+        return jax.ffi.ffi_call("graph_places", found, vmap_method="broadcast_all")(words, first, begin)
+
+    if not by_kernel():
+        return plainly(*given)
+    return jax.lax.platform_dependent(*given, cpu=sorted_around, default=plainly)
+
+
+Drawn = tuple[Int[Array, "batch slot"], Int[Array, "batch slot"], Bool[Array, "batch slot"]]
+"""Members of sets, their distances, and which slots are filled."""
+
+
+def sampled_with_distances(
+    key: Key,
+    held: Lists,
+    distance: UInt8[Array, "node node"],
+    nodes: Int[Array, " batch"],
+    size: int,
+    itself: bool,
+) -> Drawn:
+    """`sampled` sets, and how far their members are: by the kernel where there is one."""
+    data = jax.random.key_data(key)
+    if not by_kernel():
+        return sampled_plainly(data, held, distance, nodes, size, itself)
+    return jax.lax.platform_dependent(
+        data,
+        held,
+        distance,
+        nodes,
+        cpu=partial(sampled_by_kernel, size=size, itself=itself),
+        default=partial(sampled_plainly, size=size, itself=itself),
+    )
+
+
+def sampled_plainly(
+    data: Array, held: Lists, distance: Array, nodes: Array, size: int, itself: bool
+) -> Drawn:
+    members, filled = sampled(key_of(data), held, nodes, size, itself)
+    return members, distance[nodes[:, None], members].astype(jnp.int32), filled
+
+
+def sampled_by_kernel(
+    data: Array, held: Lists, distance: Array, nodes: Array, size: int, itself: bool
+) -> Drawn:
+    parts, batch = held.members.shape[0], nodes.shape[0]
+    share = size // parts
+    words = jnp.stack(
+        [
+            jax.random.bits(jax.random.fold_in(key_of(data), part), (share, batch), jnp.uint32)
+            for part in range(parts)
+        ]
+    )
+    shape = (batch, parts * share + itself)
+    found = [jax.ShapeDtypeStruct(shape, kind) for kind in (jnp.int32, jnp.int32, bool)]
+    call = jax.ffi.ffi_call("graph_sets", found, vmap_method="broadcast_all")
+    members, away, filled = call(words, *held, distance, nodes.astype(jnp.int32), itself=int(itself))
+    return members, away, filled
 
 
 def sampled_confusion(

@@ -4,7 +4,6 @@ from lemmata.studies.graph_transformer.trials.nodes import (
     GROUPS,
     GraphTraining,
     Surveying,
-    shuffled,
 )
 from lemmata.studies.graph_transformer.trials.variants import (
     ClusterTraining,
@@ -13,5 +12,5 @@ from lemmata.studies.graph_transformer.trials.variants import (
 )
 
 __all__ = [
-    "GROUPS", "ClusterTraining", "FourClassTraining", "GraphSetTraining", "GraphTraining", "Surveying", "shuffled",
+    "GROUPS", "ClusterTraining", "FourClassTraining", "GraphSetTraining", "GraphTraining", "Surveying",
 ]  # fmt: skip

@@ -15,16 +15,23 @@ from lemmata.descent import Descent, Draw, Learner, Learning
 from lemmata.errors import require
 from lemmata.studies.graph_transformer.data import surveys
 from lemmata.studies.graph_transformer.data.model import Nodes, VoteGraph
-from lemmata.studies.graph_transformer.data.sampling import WITHOUT_ITSELF, Sampler, sampled
+from lemmata.studies.graph_transformer.data.sampling import (
+    WITHOUT_ITSELF,
+    Sampler,
+    places_of_batch,
+    sampled_with_distances,
+)
 from lemmata.studies.graph_transformer.data.votes import DISCRIMINATIVE
 from lemmata.studies.graph_transformer.network import (
     Network,
     Parameters,
     Seen,
+    Sets,
     attention,
     hinge,
     outputs,
     slope,
+    slope_of_sets,
     vote,
 )
 from lemmata.trial import Computed, Key, Precision, Record, fixed
@@ -164,8 +171,8 @@ class GraphTraining(Learner):
         if self.descent.batches == "with-replacement":
             return data[jax.random.randint(jax.random.fold_in(way, step), (size,), 0, labelled)]
         epochs = jnp.maximum(labelled // size, 1)
-        order = shuffled(jax.random.fold_in(way, step // epochs), data.shape[0], labelled)
-        return data[order[((step % epochs) * size + place) % labelled]]
+        key, begin = jax.random.fold_in(way, step // epochs), (step % epochs) * size
+        return data[places_of_batch(key, data.shape[0], labelled, begin, size)]
 
     @property
     def itself(self) -> bool:
@@ -183,15 +190,21 @@ class GraphTraining(Learner):
             world = world._replace(lucky=lucky_neurons(self, world))
         return Draw(weights, nodes.order, world)
 
-    def seen(self, batch: Int[Array, " batch"], world: World, key: Key) -> Seen:
+    def sets(self, batch: Int[Array, " batch"], world: World, key: Key) -> Sets:
         """The sets that a step draws for its nodes."""
-        held, nodes = sampled(key, world.nodes.lists, batch, self.sampled, self.itself), world.nodes
-        members, filled = held
-        distance = nodes.distance[batch[:, None], members].astype(jnp.int32)
-        many = filled.astype(nodes.features.dtype)
+        nodes = world.nodes
+        return Sets(
+            nodes.features,
+            *sampled_with_distances(key, nodes.lists, nodes.distance, batch, self.sampled, self.itself),
+        )
+
+    def seen(self, batch: Int[Array, " batch"], world: World, key: Key) -> Seen:
+        """What is in them."""
+        sets, nodes = self.sets(batch, world, key), world.nodes
         if self.simulator == "nodes":
-            return Seen(nodes.features[members], distance, many)
-        return _collapsed(self, nodes, nodes.pattern[members], distance, many)
+            return sets.seen
+        many = sets.filled.astype(nodes.features.dtype)
+        return _collapsed(self, nodes, nodes.pattern[sets.members], sets.distance, many)
 
     def objective(self, params: Parameters, batch: Array, world: World, key: Key) -> Float[Array, ""]:
         nodes = world.nodes
@@ -201,9 +214,11 @@ class GraphTraining(Learner):
     def slope(self, params: Parameters, batch: Array, world: World, key: Key) -> tuple[Array, Parameters]:
         nodes = world.nodes
         asking, label = nodes.features[batch], nodes.label[batch]
-        loss, gradient = slope(
-            params, world.signs, asking, self.seen(batch, world, key), label, self.hinge_margin
-        )
+        told = (params, world.signs, asking)
+        if self.simulator == "nodes":
+            loss, gradient = slope_of_sets(*told, self.sets(batch, world, key), label, self.hinge_margin)
+        else:
+            loss, gradient = slope(*told, self.seen(batch, world, key), label, self.hinge_margin)
         return loss, self.network.trained(gradient)
 
     def watch(self, state: Learning) -> Record:
@@ -240,17 +255,6 @@ class GraphTraining(Learner):
     def tests(self, world: World) -> Int[Array, " test"]:
         """The nodes that are tested: the first that are not labelled, in the order drawn."""
         return jax.lax.dynamic_slice(world.nodes.order, (self.data.labelled,), (self.tested,))
-
-
-def shuffled(key: Key, nodes: int, first: int | Array) -> Int[Array, " node"]:
-    """0..nodes-1, the `first` of them in random order before the others: one sort of random numbers that carry their place in
-    their lowest bits is five times faster than sorting places by random numbers. Equal ones stay in the order of the nodes,
-    which is a random one itself."""
-    low = (nodes - 1).bit_length()
-    place = jnp.arange(nodes, dtype=jnp.uint32)
-    chance = jax.random.bits(key, (nodes,), jnp.uint32) >> (low + 1) << low
-    marked = jnp.where(place < first, chance, jnp.uint32(1 << 31)) | place
-    return (jnp.sort(marked) & ((1 << low) - 1)).astype(jnp.int32)
 
 
 def _collapsed(trial: GraphTraining, nodes: Nodes, pattern: Array, distance: Array, many: Array) -> Seen:

@@ -16,12 +16,13 @@ from lemmata.studies.graph_transformer.network import (
     Network,
     Parameters,
     Seen,
+    Sets,
     attention,
     graph_output,
     hinge,
     outputs,
     pair_hinge,
-    slope,
+    slope_of_sets,
     vote,
 )
 from lemmata.trial import Key, Precision, Record, fixed, put, put_all
@@ -99,19 +100,17 @@ class ClusterTraining(Learner):
         known, tests = jnp.split(found["order"], [self.data.labelled])
         return Draw(weights, known, Placed(found["features"], found["cluster"], found["label"], tests, signs))
 
-    def seen(self, batch: Int[Array, " batch"], world: Placed, key: Key) -> Seen:
+    def sets(self, batch: Int[Array, " batch"], world: Placed, key: Key) -> Sets:
         members = others(key, batch, self.data.nodes, self.sampled)
-        many = jnp.ones(members.shape, world.features.dtype)
-        return Seen(world.features[members], jnp.zeros_like(members), many)
+        return Sets(world.features, members, jnp.zeros_like(members), jnp.ones(members.shape, bool))
 
     def objective(self, params: Parameters, batch: Array, world: Placed, key: Key) -> Float[Array, ""]:
-        output = outputs(params, world.signs, world.features[batch], self.seen(batch, world, key))
+        output = outputs(params, world.signs, world.features[batch], self.sets(batch, world, key).seen)
         return jnp.mean(hinge(output, world.label[batch]))
 
     def slope(self, params: Parameters, batch: Array, world: Placed, key: Key) -> tuple[Array, Parameters]:
-        loss, gradient = slope(
-            params, world.signs, world.features[batch], self.seen(batch, world, key), world.label[batch]
-        )
+        sets = self.sets(batch, world, key)
+        loss, gradient = slope_of_sets(params, world.signs, world.features[batch], sets, world.label[batch])
         return loss, self.network.trained(gradient)
 
     def watch(self, state: Learning) -> Record:

@@ -227,9 +227,8 @@ struct Run {
 // (sample). Found: loss, its gradient in decoder and attention. All of them may have runs as first dimensions.
 template <typename T>
 void slope(Call call) {
-  const int64_t rank = call.rank(4), *shape = call.shape(4) + rank - 3;
-  const int64_t samples = shape[0], tokens = shape[1], dim = shape[2];
-  const int64_t groups = call.shape(2)[call.rank(2) - 1], runs = call.count_found(0);
+  const int64_t samples = call.last(4, 3), tokens = call.last(4, 2), dim = call.last(4, 1);
+  const int64_t groups = call.last(2, 1), runs = call.count_found(0);
   const int64_t length = tokens * dim, square = dim * dim;
   for (int64_t r = 0; r < runs; ++r) {
     const Run<T> run{call.given<T>(0) + r * groups * length, call.given<T>(1) + r * groups * square,

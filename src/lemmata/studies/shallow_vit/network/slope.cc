@@ -10,9 +10,9 @@
 #include <limits>
 #include <vector>
 
+#include "blocks.h"
 #include "elementary.h"
 #include "kernel.h"
-#include "products.h"
 #include "vectors.h"
 
 constexpr int64_t ASKERS = 24, NEURONS = 16;  // tokens and registers of neurons whose gates are in the cache together
@@ -121,9 +121,9 @@ class Sample {
   void attend(const T* weights, int64_t head) {
     const int64_t d = size.dimension;
     T *shares = exponentials + head * size.tokens * size.across, *scale = row(inverse, head);
-    product<T>({weights, 1, d}, turned, size.across, d, broad, d,
+    product_kept<T>({weights, 1, d}, turned, size.across, d, broad, d,
                into(asked, size.across));
-    product<T>({packed, d, 1}, asked, size.across, count, broad, d,
+    product_kept<T>({packed, d, 1}, asked, size.across, count, broad, d,
                into(shares, size.across));
     for (int64_t q = 0; q < broad * W; q += W) {
       Vector<T> largest = Vector<T>{} - std::numeric_limits<T>::infinity(), sum = {};
@@ -139,7 +139,7 @@ class Sample {
       at(scale + q) = 1 / sum;
     }
     T* seen = row(features, head * d);
-    product<T>({packed, 1, d}, shares, size.across, d, broad, count, into(seen, size.across));
+    product_kept<T>({packed, 1, d}, shares, size.across, d, broad, count, into(seen, size.across));
     for (int64_t i = 0; i < d; ++i)
       for (int64_t q = 0; q < broad * W; q += W) at(row(seen, i) + q) *= at(scale + q);
   }
@@ -167,14 +167,14 @@ class Sample {
   void meet(int64_t begin, int64_t askers, int64_t first, int64_t some, T weight) {
     constexpr int64_t STRIDE = NEURONS * W;
     const int64_t wide = size.wide;
-    product<T>({features + begin, 1, size.across}, hidden + first, wide, askers, some, size.features,
+    product_kept<T>({features + begin, 1, size.across}, hidden + first, wide, askers, some, size.features,
                [&](int64_t l) {
                  const T *own = vote[place[begin + l]] + first, size = weight * kept[begin + l];
                  return [=, to = gates + l * STRIDE](int64_t q, Vector<T> sum) {
                    at(to + q) = sum > 0 ? size * at(own + q) : Vector<T>{};
                  };
                });
-    product<T>({features + begin, size.across, 1}, gates, STRIDE, size.features, some, askers,
+    product_kept<T>({features + begin, size.across, 1}, gates, STRIDE, size.features, some, askers,
                into(found + first, wide, true));
     dots<T>(gates, STRIDE, askers, hidden + first, wide, size.features, some,
             [&](int64_t l, int64_t f, T sum) { row(pulled, f)[begin + l] += sum; });
@@ -194,11 +194,11 @@ class Sample {
       }
       at(common + q) = sum;
     }
-    product<T>({packed, d, 1}, cotangent, across, count, broad, d, into(below, size.across));
+    product_kept<T>({packed, d, 1}, cotangent, across, count, broad, d, into(below, size.across));
     for (int64_t s = 0; s < count; ++s)
       for (int64_t q = 0; q < broad * W; q += W)
         at(row(below, s) + q) = at(shares + s * across + q) * (at(row(below, s) + q) - at(common + q));
-    product<T>({packed, 1, d}, below, across, d, broad, count,
+    product_kept<T>({packed, 1, d}, below, across, d, broad, count,
                into(cotangent, size.across));
     dots<T>(turned, across, d, cotangent, across, d, broad,
             [&](int64_t i, int64_t j, T sum) { pulled_product[i * d + j] -= sum; });

@@ -1,0 +1,104 @@
+// What a step draws, from random words: `places_of_batch` and `sampled_with_distances` of the module `sampling`, which says what is drawn. XLA sorts all labelled
+// nodes where a batch takes few of them, and looks for a pick among all picks before it.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "kernel.h"
+#include "scratch.h"
+#include "vectors.h"
+
+// The places of a batch in the random order of an epoch: only what lies around them is sorted.
+// Given: words (node), how many nodes are labelled, the first place. Lanes come first in all.
+void places(Call call) {
+  const int64_t nodes = call.last(0, 1), size = call.last_found(0, 1);
+  int low = 0;
+  while ((nodes - 1) >> low) ++low;
+  Scratch scratch;
+  uint32_t* marked = scratch.numbers<uint32_t>(nodes);
+  for (int64_t lane = 0; lane < call.count_given(1); ++lane) {
+    const uint32_t* chance = call.given<uint32_t>(0) + lane * nodes;
+    const int64_t count = std::min<int64_t>(call.given<int32_t>(1)[lane], nodes), from = call.given<int32_t>(2)[lane];
+    const int64_t end = std::min(from + size, count);
+    for (int64_t n = 0; n < count; ++n) marked[n] = chance[n] >> (low + 1) << low | uint32_t(n);
+    std::nth_element(marked, marked + from, marked + count);
+    if (end < count) std::nth_element(marked + from, marked + end, marked + count);
+    std::sort(marked + from, marked + end);
+    if (from + size > count) std::sort(marked, marked + from);  // it begins anew
+    for (int64_t n = 0; n < size; ++n)
+      call.found<int32_t>(0)[lane * size + n] = marked[(from + n) % count] & ((uint32_t(1) << low) - 1);
+  }
+}
+
+struct Drawn {
+  int32_t *members, *distance;
+  bool* filled;
+};
+
+// Fetches so many bytes into the cache.
+inline void fetch(const void* from, int64_t size) {
+  for (int64_t at = 0; at < size; at += LINE) __builtin_prefetch(static_cast<const char*>(from) + at);
+}
+
+// One part of the sets of a batch: Floyd's rounds, one after the other. `stamps` tell who took a place last.
+void draw_part(const uint32_t* words, const int16_t* lists, const int32_t* counts, const uint8_t* distance,
+               const int32_t* batch, int64_t nodes, int64_t size, int64_t share, int64_t slots, int32_t* picks, int32_t* many,
+               int32_t* stamps, int32_t& stamp, Drawn found) {
+  for (int64_t n = 0; n < size; ++n) many[n] = counts[batch[n]];
+  for (int64_t s = 0; s < share; ++s)
+    for (int64_t n = 0; n < size; ++n) {
+      const uint32_t bits = words[s * size + n] >> 9 | 0x3F800000;
+      float chance;
+      std::memcpy(&chance, &bits, sizeof chance);
+      const int32_t upto = many[n] - int32_t(share) + int32_t(s);
+      picks[s * size + n] = std::min(int32_t((chance - 1) * float(upto + 1)), upto);
+    }
+  for (int64_t n = 0; n < size; ++n) {
+    const int64_t node = batch[n], next = batch[std::min(n + 1, size - 1)], count = many[n];
+    fetch(lists + next * nodes, 2 * counts[next]), fetch(distance + next * nodes, nodes);
+    ++stamp;
+    for (int64_t s = 0; s < share; ++s) {
+      int64_t place = s, upto = count - share + s;
+      if (count >= share) {
+        place = picks[s * size + n];
+        if (stamps[place] == stamp) place = upto;
+        stamps[place] = stamp;
+      }
+      const int64_t member = lists[node * nodes + std::min(place, nodes - 1)], slot = n * slots + s;
+      found.members[slot] = member;
+      found.distance[slot] = distance[node * nodes + member];
+      found.filled[slot] = s < count;
+    }
+  }
+}
+
+// Given: words (part, slot, batch), members (part, node, node), their numbers (part, node), distance (node, node), batch. Found:
+// members (batch, slot), their distance, whether there is one. Lanes come first in all.
+void sets(Call call) {
+  const int64_t parts = call.last(0, 3), share = call.last(0, 2), size = call.last(0, 1), nodes = call.last(2, 1);
+  const int64_t slots = call.last_found(0, 1), itself = call.number("itself");
+  Scratch scratch;
+  int32_t *picks = scratch.numbers<int32_t>(share * size), *many = scratch.numbers<int32_t>(size);
+  int32_t *stamps = scratch.zeros<int32_t>(nodes), stamp = 0;
+  for (int64_t lane = 0; lane < call.count_given(4) / size; ++lane) {
+    const int32_t* own = call.given<int32_t>(4) + lane * size;
+    const uint8_t* apart = call.given<uint8_t>(3) + lane * nodes * nodes;
+    const int64_t begin = lane * size * slots;
+    const Drawn found{call.found<int32_t>(0) + begin, call.found<int32_t>(1) + begin, call.found<bool>(2) + begin};
+    if (itself)
+      for (int64_t n = 0; n < size; ++n) {
+        found.members[n * slots] = own[n], found.filled[n * slots] = true;
+        found.distance[n * slots] = apart[own[n] * nodes + own[n]];
+      }
+    for (int64_t part = 0; part < parts; ++part) {
+      const int64_t from = lane * parts + part, slot = itself + part * share;
+      draw_part(call.given<uint32_t>(0) + from * share * size, call.given<int16_t>(1) + from * nodes * nodes,
+                call.given<int32_t>(2) + from * nodes, apart, own, nodes, size, share, slots, picks, many, stamps, stamp,
+                {found.members + slot, found.distance + slot, found.filled + slot});
+    }
+  }
+}
+
+HANDLER(graph_places, places)
+HANDLER(graph_sets, sets)
