@@ -1,4 +1,4 @@
-// The random numbers of JAX: Threefry-2x32 with 20 rounds (Salmon et al. 2011), several counters at a time.
+// The random numbers of JAX: Threefry-2x32 with 20 rounds (`threefry.h`).
 //
 // Keys are pairs of words, one pair a row; a row of numbers comes from the counters 0, 1, 2, ... under its key.
 
@@ -6,49 +6,19 @@
 #include <cstdint>
 #include <cstring>
 
+#include "threefry.h"
 #include "vectors.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace ffi = xla::ffi;
-using Word = uint32_t;
-
-constexpr int64_t MANY = 4, COUNT = MANY * WIDTH<Word>;  // registers whose rounds go side by side, and their words
-struct Words {
-  Vector<Word> of[MANY];
-  Vector<Word>& operator[](int q) { return of[q]; }
-  const Vector<Word>& operator[](int q) const { return of[q]; }
-};
-
-template <int TURN>
-inline void round_of(Words& one, Words& two) {
-  UNROLL for (int q = 0; q < MANY; ++q) {
-    one[q] += two[q];
-    two[q] = one[q] ^ ((two[q] << TURN) | (two[q] >> (32 - TURN)));
-  }
-}
-
-inline void add(Words& one, const Words& other, Word more = 0) {
-  UNROLL for (int q = 0; q < MANY; ++q) one[q] += other[q] + more;
-}
-
-// The words of the counters (0, two) under their keys (first, second).
-inline void threefry(const Words& first, const Words& second, Words& one, Words& two) {
-  Words third;
-  UNROLL for (int q = 0; q < MANY; ++q) third[q] = first[q] ^ second[q] ^ Word(0x1BD11BDA);
-  const auto even = [&] { round_of<13>(one, two), round_of<15>(one, two), round_of<26>(one, two), round_of<6>(one, two); };
-  const auto odd = [&] { round_of<17>(one, two), round_of<29>(one, two), round_of<16>(one, two), round_of<24>(one, two); };
-  one = first, add(two, second);
-  even(), add(one, second), add(two, third, 1);
-  odd(), add(one, third), add(two, first, 2);
-  even(), add(one, first), add(two, second, 3);
-  odd(), add(one, second), add(two, third, 4);
-  even(), add(one, third), add(two, first, 5);
-}
+constexpr int MANY = 4;
+constexpr int64_t COUNT = MANY * WIDTH<Word>;
+using Group = Words<MANY>;
 
 // Calls `keep(place, one, two, count)` with the words of all rows, in order of their places.
 template <typename Keep>
 void each(const Word* keys, const Word* counters, int64_t rows, int64_t length, Keep keep) {
-  Words first, second, one, two;
+  Group first, second, one, two;
   alignas(LINE) Word own[COUNT];
   for (int64_t q = 0; q < COUNT; ++q) own[q] = q;
   const int64_t total = rows * length;
@@ -80,7 +50,7 @@ void each(const Word* keys, const Word* counters, int64_t rows, int64_t length, 
 }
 
 // Pairs of words, as they lie in memory.
-void keep_pairs(Word* found, const Words& low, const Words& high, int64_t count) {
+void keep_pairs(Word* found, const Group& low, const Group& high, int64_t count) {
   alignas(LINE) Word lines[2][COUNT];
   std::memcpy(lines[0], &low, sizeof low), std::memcpy(lines[1], &high, sizeof high);
   for (int64_t q = 0; q < count; ++q) found[2 * q] = lines[0][q], found[2 * q + 1] = lines[1][q];
@@ -92,7 +62,7 @@ ffi::Error bits(ffi::Buffer<ffi::U32> keys, ffi::ResultBuffer<KIND> found) {
   const int64_t rows = keys.element_count() / 2, total = found->element_count();
   T* to = found->typed_data();
   each(keys.typed_data(), nullptr, rows, rows ? total / rows : 0,
-       [to](int64_t place, const Words& one, const Words& two, int64_t count) {
+       [to](int64_t place, const Group& one, const Group& two, int64_t count) {
          if constexpr (sizeof(T) == 8) {  // the first word is the upper one
            keep_pairs(reinterpret_cast<Word*>(to + place), two, one, count);
          } else {
@@ -108,7 +78,7 @@ ffi::Error bits(ffi::Buffer<ffi::U32> keys, ffi::ResultBuffer<KIND> found) {
 }
 
 ffi::Error keys_of(const Word* keys, const Word* counters, int64_t rows, int64_t length, Word* found) {
-  each(keys, counters, rows, length, [found](int64_t place, const Words& one, const Words& two, int64_t count) {
+  each(keys, counters, rows, length, [found](int64_t place, const Group& one, const Group& two, int64_t count) {
     keep_pairs(found + 2 * place, one, two, count);
   });
   return ffi::Error::Success();

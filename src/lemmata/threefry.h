@@ -1,0 +1,99 @@
+// The rounds of Threefry-2x32 (Salmon et al. 2011), which the random numbers of JAX are made with, for several counters at a time.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "vectors.h"
+
+using Word = uint32_t;
+
+// Registers whose rounds go side by side.
+template <int MANY>
+struct Words {
+  Vector<Word> of[MANY];
+  Vector<Word>& operator[](int q) { return of[q]; }
+  const Vector<Word>& operator[](int q) const { return of[q]; }
+};
+
+template <int TURN, int MANY>
+inline void round_of(Words<MANY>& one, Words<MANY>& two) {
+  UNROLL for (int q = 0; q < MANY; ++q) {
+    one[q] += two[q];
+    two[q] = one[q] ^ ((two[q] << TURN) | (two[q] >> (32 - TURN)));
+  }
+}
+
+template <int MANY>
+inline void add(Words<MANY>& one, const Words<MANY>& other, Word more = 0) {
+  UNROLL for (int q = 0; q < MANY; ++q) one[q] += other[q] + more;
+}
+
+// The words of the counters (0, two) under their keys (first, second).
+template <int MANY>
+inline void threefry(const Words<MANY>& first, const Words<MANY>& second, Words<MANY>& one, Words<MANY>& two) {
+  Words<MANY> third;
+  UNROLL for (int q = 0; q < MANY; ++q) third[q] = first[q] ^ second[q] ^ Word(0x1BD11BDA);
+  const auto even = [&] { round_of<13>(one, two), round_of<15>(one, two), round_of<26>(one, two), round_of<6>(one, two); };
+  const auto odd = [&] { round_of<17>(one, two), round_of<29>(one, two), round_of<16>(one, two), round_of<24>(one, two); };
+  one = first, add(two, second);
+  even(), add(one, second), add(two, third, 1);
+  odd(), add(one, third), add(two, first, 2);
+  even(), add(one, first), add(two, second, 3);
+  odd(), add(one, second), add(two, third, 4);
+  even(), add(one, third), add(two, first, 5);
+}
+
+// Keys ---------------------------------------------------------------------------------------------------------------------
+
+constexpr int64_t SIDE = WIDTH<Word>;  // keys that lie side by side in a register
+
+struct Keys {
+  Vector<Word> first, second;
+};
+
+// Calls `keep(n, one, two)` with both words of the counters `from` to `to` under the keys: one for each key.
+template <int MANY = 4, typename Keep>
+inline void each_word(const Keys& keys, int64_t from, int64_t to, Keep keep) {
+  Words<MANY> first, second, one, two;
+  UNROLL for (int q = 0; q < MANY; ++q) first[q] = keys.first, second[q] = keys.second;
+  for (int64_t n = from; n < to; n += MANY) {
+    UNROLL for (int q = 0; q < MANY; ++q) two[q] = Vector<Word>{} + Word(n + q);
+    threefry(first, second, one, two);
+    UNROLL for (int q = 0; q < MANY; ++q)
+      if (n + q < to) keep(n + q, one[q], two[q]);
+  }
+}
+
+// `jax.random.fold_in` of one key with the numbers from `n` on.
+inline Keys folded(const Word* key, Word n) {
+  alignas(LINE) Word own[SIDE];
+  for (int64_t q = 0; q < SIDE; ++q) own[q] = n + q;
+  Words<1> first, second, one, two;
+  first[0] = Vector<Word>{} + key[0], second[0] = Vector<Word>{} + key[1], two[0] = at(own);
+  threefry(first, second, one, two);
+  return {one[0], two[0]};
+}
+
+// One of the keys that `jax.random.split` makes of each.
+inline Keys part_of(const Keys& keys, int64_t which) {
+  Keys found;
+  each_word<1>(keys, which, which + 1, [&](int64_t, const Vector<Word>& one, const Vector<Word>& two) {
+    found = {one, two};
+  });
+  return found;
+}
+
+// Numbers that belong to the keys, one to each: row n of an array of such rows.
+template <typename T>
+struct BesideKeys {
+  typedef T type __attribute__((vector_size(SIDE * sizeof(T)), aligned(alignof(T)), may_alias));
+};
+template <typename T>
+using Row = typename BesideKeys<T>::type;
+
+template <typename T>
+inline Row<T>& row(T* rows, int64_t n) {
+  return *reinterpret_cast<Row<T>*>(rows + n * SIDE);
+}
