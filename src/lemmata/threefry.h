@@ -32,7 +32,7 @@ inline void add(Words<MANY>& one, const Words<MANY>& other, Word more = 0) {
 
 // The words of the counters (0, two) under their keys (first, second).
 template <int MANY>
-inline void threefry(const Words<MANY>& first, const Words<MANY>& second, Words<MANY>& one, Words<MANY>& two) {
+__attribute__((always_inline)) inline void threefry(const Words<MANY>& first, const Words<MANY>& second, Words<MANY>& one, Words<MANY>& two) {
   Words<MANY> third;
   UNROLL for (int q = 0; q < MANY; ++q) third[q] = first[q] ^ second[q] ^ Word(0x1BD11BDA);
   const auto even = [&] { round_of<13>(one, two), round_of<15>(one, two), round_of<26>(one, two), round_of<6>(one, two); };

@@ -77,6 +77,7 @@ def slope(
 # On fresh prompts -------------------------------------------------------------------------------------------------------
 
 KERNEL = Path(__file__).with_name("fresh.cc")
+HANDLERS = "fresh_float32", "fresh_float64"
 
 MOST = 1625
 """Patterns of a task up to which the kernel draws: above, random words could be equal, and a cycle is shuffled twice."""
@@ -91,7 +92,7 @@ def fresh_slope(
     known = data.generator == "shift" and not data.shuffled and data.patterns <= MOST
     wide = jax.dtypes.canonicalize_dtype(int) == jnp.int64
     given = table, jax.random.key_data(key), own_examples(data)
-    if not (known and wide and native.loaded(KERNEL, "fresh_float32", "fresh_float64")):
+    if not (known and wide and native.loaded(KERNEL, *HANDLERS)):
         return plain(*given)
     kernel = partial(slope_by_kernel, data.examples, count)
     return jax.lax.platform_dependent(*given, cpu=kernel, default=plain)
