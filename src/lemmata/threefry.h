@@ -97,3 +97,14 @@ template <typename T>
 inline Row<T>& row(T* rows, int64_t n) {
   return *reinterpret_cast<Row<T>*>(rows + n * SIDE);
 }
+
+// `jax.random.uniform` of both words of a counter.
+template <typename T>
+inline Row<T> uniform(const Vector<Word>& one, const Vector<Word>& two) {
+  if constexpr (sizeof(T) == 4) {
+    return (Row<T>)(((one ^ two) >> 9) | 0x3F800000u) - 1;
+  } else {
+    const auto wide = [](const Vector<Word>& word) { return __builtin_convertvector(word, Row<uint64_t>); };
+    return (Row<T>)(((wide(one) << 32 | wide(two)) >> 12) | 0x3FF0000000000000u) - 1;
+  }
+}

@@ -7,17 +7,15 @@ table of (2M + K) x (M + K) numbers and a logit is a sum of six of them; and, fo
 entries that a renaming of the patterns carries into each other. Then layers of it on top of each other.
 """
 
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, UInt32
+from jaxtyping import Array, Bool, Float
 
-from lemmata import native
+from lemmata import native, threefry
 from lemmata.studies.chain_of_thought.data import Chains, Prompt
-from lemmata.threefry import key_of
 from lemmata.trial import Key
 
 
@@ -87,35 +85,20 @@ def fresh_slope(
     data: Chains, table: Float[Array, "rows cols"], key: Key, count: int
 ) -> tuple[Float[Array, ""], Float[Array, "rows cols"]]:
     """`slope` on the prompts that are drawn from a key; by the kernel where there is one, which takes a tenth of the time."""
-    plain = partial(_slope_of_drawn, data, count)
-    # The kernel makes whole numbers of 64 bits, as JAX does in trainings.
-    known = data.generator == "shift" and not data.shuffled and data.patterns <= MOST
-    wide = jax.dtypes.canonicalize_dtype(int) == jnp.int64
-    given = table, jax.random.key_data(key), own_examples(data)
-    if not (known and wide and native.loaded(KERNEL, *HANDLERS)):
-        return plain(*given)
-    kernel = partial(slope_by_kernel, data.examples, count)
-    return jax.lax.platform_dependent(*given, cpu=kernel, default=plain)
-
-
-def _slope_of_drawn(data: Chains, count: int, table: Array, key: UInt32[Array, "2"], _: Array):
-    return slope(table, data.draw(key_of(key), count))
-
-
-def slope_by_kernel(
-    examples: int, count: int, table: Float[Array, "rows cols"], key: UInt32[Array, "2"], own: Int[Array, ""]
-) -> tuple[Float[Array, ""], Float[Array, "rows cols"]]:
-    """`slope` on fresh prompts of shift tasks, `own` of whose examples begin with the query's pattern."""
+    if not _drawn_by_kernel(data):
+        return slope(table, data.draw(key, count))
+    own = jnp.clip(jnp.round(data.match_fraction * data.examples), 0, data.examples).astype(jnp.int32)
     found = jax.ShapeDtypeStruct((), table.dtype), jax.ShapeDtypeStruct(table.shape, table.dtype)
     call = jax.ffi.ffi_call(f"fresh_{table.dtype}", found, vmap_method="broadcast_all")
-    loss, gradient = call(table, key, own, prompts=count, examples=examples)
+    loss, gradient = call(table, jax.random.key_data(key), own, prompts=count, examples=data.examples)
     return loss, gradient
 
 
-def own_examples(data: Chains) -> Int[Array, ""]:
-    """How many examples of a prompt begin with the query's pattern."""
-    own = jnp.round(data.match_fraction * data.examples)
-    return jnp.clip(own, 0, data.examples).astype(jnp.int32)
+def _drawn_by_kernel(data: Chains) -> bool:
+    """Whether the kernel draws such prompts: those of shift tasks, in trainings, where JAX has whole numbers of 64 bits."""
+    known = data.generator == "shift" and not data.shuffled and data.patterns <= MOST
+    wide = jax.dtypes.canonicalize_dtype(int) == jnp.int64
+    return known and wide and threefry.by_kernel() and native.loaded(KERNEL, *HANDLERS)
 
 
 def _patterns(table: Float[Array, "rows cols"]) -> int:
