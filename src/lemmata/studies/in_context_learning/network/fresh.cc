@@ -102,7 +102,7 @@ class Layer {
   Zeros<T> products, found_products, folded_hidden, turned_hidden, found_hidden;
   Zeros<T> padded_key, padded_hidden, turned;  // for products
   Zeros<T> votes, scale;                       // the latter of the coordinates of a token
-  Zeros<T> asked, sums, share, mixed, gates, pull, weighted;  // of prompts side by side
+  Zeros<T> asked, sums, share, along, mixed, gates, pull, weighted;  // of prompts side by side
   alignas(LINE) T outputs[SIDE];
   Given<T> given;
   T loss;
@@ -122,13 +122,28 @@ class Layer {
   void vote(Drawn<T>& drawn, int64_t count);
   void pull_back(Drawn<T>& drawn, int64_t head, int64_t count);
 
+  // The patterns of contexts times what each prompt has there.
+  void gather(Drawn<T>& drawn, const T* __restrict from, T* __restrict found) const {
+    const int32_t *relevant = drawn.relevant, *irrelevant = drawn.irrelevant;
+    const T* strength = drawn.strength;
+    for (int64_t n = 0; n < given.length * SIDE; ++n) found[n] = from[relevant[n]] + strength[n] * from[irrelevant[n]];
+  }
+
   // Adds the weights of contexts up at their patterns.
-  void scatter(Drawn<T>& drawn, const T* weights) {
-    T* const sums = this->sums;
+  void scatter(Drawn<T>& drawn, const T* __restrict weights, T* __restrict to) const {
+    const int32_t *relevant = drawn.relevant, *irrelevant = drawn.irrelevant;
+    const T* strength = drawn.strength;
     for (int64_t n = 0; n < given.length * SIDE; ++n) {
-      sums[drawn.relevant[n]] += weights[n];
-      sums[drawn.irrelevant[n]] += weights[n] * drawn.strength[n];
+      to[relevant[n]] += weights[n];
+      to[irrelevant[n]] += weights[n] * strength[n];
     }
+  }
+
+  // The label's coordinate of each prompt.
+  Row<T> label_of(const T* numbers) const {
+    Row<T> found;
+    for (int64_t q = 0; q < SIDE; ++q) found[q] = numbers[q * stride + sizes.dim() - 1];
+    return found;
   }
 
   // Rows of `from` in rows of `stride` numbers, the rest of which stays zero.
@@ -163,6 +178,7 @@ Layer<T>::Layer(const Sizes& s)
       asked(SIDE * stride),
       sums(SIDE * stride),
       share(s.heads * s.room * SIDE),
+      along(s.room * SIDE),
       mixed(SIDE * features),
       gates(SIDE * wide),
       pull(SIDE * features),
@@ -209,18 +225,16 @@ void Layer<T>::attend(Drawn<T>& drawn, int64_t head) {
   }
   Row<T> most = Row<T>{} + NEVER, total = {}, labels = {};
   T* own = share + head * sizes.room * SIDE;
+  gather(drawn, asked, own);
+  const Row<T> label = label_of(asked);
   for (int64_t i = 0; i < given.length; ++i) {
-    const int64_t begin = i * SIDE;
-    for (int64_t q = 0; q < SIDE; ++q)
-      own[begin + q] = asked[drawn.relevant[begin + q]] + drawn.strength[begin + q] * asked[drawn.irrelevant[begin + q]] +
-                       drawn.label[begin + q] * asked[q * stride + last];
+    row(own, i) += label * row<T>(drawn.label, i);
     most = row(own, i) > most ? row(own, i) : most;
   }
   for (int64_t i = 0; i < given.length; ++i) total += row(own, i) = exponential<T>(row(own, i) - most);
-  for (int64_t i = 0; i < given.length; ++i) {
-    row(own, i) /= total, labels += row(own, i) * row<T>(drawn.label, i);
-  }
-  scatter(drawn, own);
+  const Row<T> over = 1 / total;
+  for (int64_t i = 0; i < given.length; ++i) row(own, i) *= over, labels += row(own, i) * row<T>(drawn.label, i);
+  scatter(drawn, own, sums);
   for (int64_t q = 0; q < SIDE; ++q) {
     sums[q * stride + last] = labels[q];
     for (int64_t d = 0; d < stride; d += WIDTH<T>)
@@ -280,16 +294,13 @@ void Layer<T>::pull_back(Drawn<T>& drawn, int64_t head, int64_t count) {
   }
   T* own = share + head * sizes.room * SIDE;
   Row<T> labels = {};
+  gather(drawn, asked, along);
+  const Row<T> label = label_of(asked);
   for (int64_t i = 0; i < given.length; ++i) {
-    const int64_t begin = i * SIDE;
-    for (int64_t q = 0; q < SIDE; ++q) {
-      const T along = asked[drawn.relevant[begin + q]] + drawn.strength[begin + q] * asked[drawn.irrelevant[begin + q]] +
-                      drawn.label[begin + q] * asked[q * stride + last];
-      own[begin + q] *= along - common[q];
-    }
+    row(own, i) *= row<T>(along, i) + label * row<T>(drawn.label, i) - row(common, 0);
     labels += row(own, i) * row<T>(drawn.label, i);
   }
-  scatter(drawn, own);
+  scatter(drawn, own, sums);
   for (int64_t q = 0; q < count; ++q) {
     sums[q * stride + last] = labels[q];
     T *to = found_products + (head * stride + drawn.query[q]) * stride;
