@@ -61,9 +61,9 @@ def torch_loss(weights: Arrays, batch: Arrays) -> Any:
 
 
 def work(prompts: int, examples: int, patterns: int) -> Work:
-    """For each prompt six words of keys, those of its cycle, and two for every example that does not begin as the query does (60 %
-    of them); for each of its columns that is not a copy of another (those of a step that begin with the same pattern are) three
-    lookups, an exponential, and twelve operations in all; and the sum of two columns of the table with its gradient."""
+    """For each prompt six words of keys, those of its cycle, and two for every example that does not begin as the query does
+    (60 % of them); for each of its columns that is not a copy of another (those of a step that begin with the same pattern
+    are) three lookups, an exponential, and twelve operations in all; the sum of two columns of the table, and its gradient."""
     steps, others = 3, examples - round(0.4 * examples)
     columns, rows, width = steps * min(patterns, 1 + others), 2 * patterns + steps, patterns + steps
     return Work(

@@ -32,7 +32,8 @@ inline void add(Words<MANY>& one, const Words<MANY>& other, Word more = 0) {
 
 // The words of the counters (0, two) under their keys (first, second).
 template <int MANY>
-__attribute__((always_inline)) inline void threefry(const Words<MANY>& first, const Words<MANY>& second, Words<MANY>& one, Words<MANY>& two) {
+__attribute__((always_inline)) inline void threefry(const Words<MANY>& first, const Words<MANY>& second, Words<MANY>& one,
+                                                    Words<MANY>& two) {
   Words<MANY> third;
   UNROLL for (int q = 0; q < MANY; ++q) third[q] = first[q] ^ second[q] ^ Word(0x1BD11BDA);
   const auto even = [&] { round_of<13>(one, two), round_of<15>(one, two), round_of<26>(one, two), round_of<6>(one, two); };
@@ -53,16 +54,18 @@ struct Keys {
   Vector<Word> first, second;
 };
 
-// Calls `keep(n, one, two)` with both words of the counters `from` to `to` under the keys: one for each key.
-template <int MANY = 4, typename Keep>
+constexpr int GROUP = 4;  // counters whose words are made together
+
+// Calls `keep(n, one, two)` with both words of the counters `from` to `to` under the keys, and of as many more as fill a group.
+// (A condition would let the compiler make one counter after another, which takes half as long again.)
+template <int MANY = GROUP, typename Keep>
 inline void each_word(const Keys& keys, int64_t from, int64_t to, Keep keep) {
   Words<MANY> first, second, one, two;
   UNROLL for (int q = 0; q < MANY; ++q) first[q] = keys.first, second[q] = keys.second;
   for (int64_t n = from; n < to; n += MANY) {
     UNROLL for (int q = 0; q < MANY; ++q) two[q] = Vector<Word>{} + Word(n + q);
     threefry(first, second, one, two);
-    UNROLL for (int q = 0; q < MANY; ++q)
-      if (n + q < to) keep(n + q, one[q], two[q]);
+    UNROLL for (int q = 0; q < MANY; ++q) keep(n + q, one[q], two[q]);
   }
 }
 

@@ -38,7 +38,11 @@ struct Drawn {
   int64_t start[SIDE], step[SIDE];   // the place at which its chain begins, the step that is asked for
 
   explicit Drawn(const Sizes& s)
-      : sizes(s), words(s.patterns * SIDE), place(s.patterns * SIDE), others(s.examples * SIDE), begun(s.patterns * SIDE) {}
+      : sizes(s),
+        words((s.patterns + GROUP) * SIDE),
+        place(s.patterns * SIDE),
+        others((s.examples + GROUP) * SIDE),
+        begun(s.patterns * SIDE) {}
 
   // The prompts from `first` on, of whose examples `own` begin with the pattern that the query's chain begins with.
   void draw(const Word* key, int64_t first, int64_t own) {

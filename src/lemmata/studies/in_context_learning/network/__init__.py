@@ -19,8 +19,16 @@ from lemmata.studies.in_context_learning.data import Contexts, Prompt, Tasks
 from lemmata.trial import Key
 
 __all__ = [
-    *("attention", "drawn_by_kernel", "fold", "in_basis", "outputs", "pruned", "same_pattern"),
-    *("slope_by_kernel", "start", "values"),
+    "attention",
+    "drawn_by_kernel",
+    "fold",
+    "in_basis",
+    "outputs",
+    "pruned",
+    "same_pattern",
+    "slope_by_kernel",
+    "start",
+    "values",
 ]
 
 
@@ -138,13 +146,18 @@ def slope_by_kernel(
     """Mean loss (hinge or logistic) and gradient of weights that act on coordinates along patterns and label, on the prompts that
     `data.draw` makes of a key."""
     dtype = weights.hidden.dtype
-    numbers = (jnp.asarray(one, dtype) for one in (data.relevant_fraction, data.noise_bound, data.pattern_norm))
+    numbers = (
+        jnp.asarray(one, dtype) for one in (data.relevant_fraction, data.noise_bound, data.pattern_norm)
+    )
     whole = (jnp.asarray(one, jnp.int64) for one in (tasks, trained, data.examples))
     found = [jax.ShapeDtypeStruct(shape, dtype) for shape in ((), *(part.shape for part in weights))]
     call = jax.ffi.ffi_call(f"in_context_{dtype}", found, vmap_method="broadcast_all")
     mean, *gradient = call(
         *(*weights, votes, *numbers, *whole, jax.random.key_data(key)),
-        **{"prompts": count, "room": data.room, "relevant": data.relevant, "logistic": loss == "logistic"},
+        prompts=count,
+        room=data.room,
+        relevant=data.relevant,
+        logistic=loss == "logistic",
     )
     return mean, Weights(*gradient)
 

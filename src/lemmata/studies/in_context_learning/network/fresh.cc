@@ -47,7 +47,7 @@ struct Drawn {
   Drawn(const Sizes& s, int64_t stride)
       : sizes(s),
         stride(stride),
-        chance(5 * (s.room + 1) * SIDE),
+        chance((5 * (s.room + 1) + GROUP) * SIDE),
         strength(s.room * SIDE),
         label(s.room * SIDE),
         relevant(s.room * SIDE),
@@ -348,7 +348,7 @@ ffi::Error fresh(ffi::Buffer<KIND> query, ffi::Buffer<KIND> key, ffi::Buffer<KIN
   for (int64_t run = 0; run < runs; ++run) {
     const auto own = [run, runs](auto& buffer) { return buffer.typed_data() + run * (buffer.element_count() / runs); };
     const Word* words = own(random);
-    layer.begin({own(query), own(key), own(value), own(hidden), own(votes), own(tasks), *own(trained), *own(length),
+    layer.begin({own(query), own(key), own(value), own(hidden), own(votes), own(tasks), *own(trained), std::min(*own(length), room),
                  *own(fraction), *own(bound), *own(norm), logistic});
     // `jax.random.randint(key, (), 0, 1 << 20)`: the last 20 of its bits.
     int64_t offset = 0;
