@@ -70,7 +70,7 @@ def torch_loss(weights: Arrays, batch: Arrays) -> Any:
 
 
 def work(prompts: int, contexts: int, neurons: int, heads: int) -> Work:
-    """In r = 31 coordinates: the folded weights (once a batch, and twice for the derivative), and for each prompt three products
+    """In r = 31 coordinates: the folded weights (once a batch, and twice for the derivative), for each prompt three products
     with the neurons, two rows of the folded weights for its query, and two passes over its contexts with their derivative, in
     the three coordinates that are not zero. Words for role, irrelevant pattern and strength of every context, for pattern and
     label of those that the task does not decide (a fifth), two for the query and one for the key."""
