@@ -57,7 +57,7 @@ struct Keys {
 constexpr int GROUP = 4;  // counters whose words are made together
 
 // Calls `keep(n, one, two)` with both words of the counters `from` to `to` under the keys, and of as many more as fill a group.
-// (A condition would let the compiler make one counter after another, which takes half as long again.)
+// (A condition would let the compiler make one counter after another, which takes a third longer.)
 template <int MANY = GROUP, typename Keep>
 inline void each_word(const Keys& keys, int64_t from, int64_t to, Keep keep) {
   Words<MANY> first, second, one, two;
