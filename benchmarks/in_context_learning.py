@@ -70,13 +70,16 @@ def torch_loss(weights: Arrays, batch: Arrays) -> Any:
 
 
 def work(prompts: int, contexts: int, neurons: int, heads: int) -> Work:
-    """In r = 31 coordinates: the folded weights (once a batch, and twice for the derivative), and for each prompt the query,
-    two passes over its contexts and their derivative, and three products with the neurons."""
+    """In r = 31 coordinates: the folded weights (once a batch, and twice for the derivative), for each prompt three products
+    with the neurons, two rows of the folded weights for its query, and two passes over its contexts with their derivative, in
+    the three coordinates that are not zero. Words for role, irrelevant pattern and strength of every context, for pattern and
+    label of those that the task does not decide (a fifth), two for the query and one for the key."""
     reduced, rows = 31, 60
     folded = 3 * heads * (2 * reduced**3 + 2 * reduced * rows * neurons)
-    each = heads * (6 * reduced**2 + 8 * contexts * reduced + 6 * reduced * neurons)
+    each = heads * (6 * reduced * neurons + 8 * reduced + 30 * contexts)
     weights = heads * (2 * reduced**2 + rows * reduced + rows * neurons)
-    return Work(folded + prompts * each, 4 * (2 * weights + prompts * contexts * reduced))
+    words = 3 + 3 * contexts + 2 * contexts / 5
+    return Work(folded + prompts * each, 4 * 2 * weights, prompts * words, prompts * heads * contexts)
 
 
 # The deep model ----------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "vectors.h"
@@ -83,6 +84,18 @@ inline Vector<T> exp_below(Vector<T> x) {
   Vector<T> found[] = {x};
   to_exp<T>(found);
   return x < all<T>(Elementary<T>::LOWEST) ? Vector<T>{} : found[0];
+}
+
+// The same for vectors of several registers.
+template <typename T, typename Wide>
+inline Wide exp_below_of(Wide x) {
+  constexpr size_t COUNT = sizeof(Wide) / sizeof(Vector<T>);
+  static_assert(COUNT * sizeof(Vector<T>) == sizeof(Wide), "whole registers");
+  Vector<T> parts[COUNT];
+  std::memcpy(parts, &x, sizeof x);
+  UNROLL for (size_t q = 0; q < COUNT; ++q) parts[q] = exp_below<T>(parts[q]);
+  std::memcpy(&x, parts, sizeof x);
+  return x;
 }
 
 // e^x.

@@ -20,18 +20,18 @@ struct Matrix {
   T* row(int64_t r) const { return at + r * stride; }
 };
 
-// A left factor: numbers from row to row, and from column to column.
+// A left factor: numbers from row to row, and from column to column; a matrix as it lies, or turned.
 template <typename T>
 struct Left {
   const T* at;
   int64_t row, column;
 };
 template <typename T>
-Left<T> plain(const T* at, int64_t stride) {
+Left<T> by_rows(const T* at, int64_t stride) {
   return {at, stride, 1};
 }
 template <typename T>
-Left<T> turned(const T* at, int64_t stride) {
+Left<T> by_columns(const T* at, int64_t stride) {
   return {at, 1, stride};
 }
 

@@ -10,7 +10,7 @@
 #include "vectors.h"
 
 // Pairs of words, as they lie in memory.
-void keep_pairs(Word* found, const Words& low, const Words& high, int64_t count) {
+void keep_pairs(Word* found, const Group& low, const Group& high, int64_t count) {
   alignas(LINE) Word lines[2][COUNT];
   std::memcpy(lines[0], &low, sizeof low), std::memcpy(lines[1], &high, sizeof high);
   for (int64_t q = 0; q < count; ++q) found[2 * q] = lines[0][q], found[2 * q + 1] = lines[1][q];
@@ -21,12 +21,12 @@ void bits(Call call) {
   const int64_t rows = call.count_given(0) / 2, total = call.count_found(0);
   T* to = call.found<T>(0);
   each(call.given<Word>(0), nullptr, rows, rows ? total / rows : 0,
-       [to](int64_t place, const Words& one, const Words& two, int64_t count) {
+       [to](int64_t place, const Group& one, const Group& two, int64_t count) {
          if constexpr (sizeof(T) == 8) {  // the first word is the upper one
            keep_pairs(reinterpret_cast<Word*>(to + place), two, one, count);
          } else {
            alignas(LINE) Word mixed[COUNT];
-           UNROLL for (int q = 0; q < MANY; ++q) at(mixed + q * WIDTH<Word>) = one[q] ^ two[q];
+           UNROLL for (int q = 0; q < GROUP; ++q) at(mixed + q * WIDTH<Word>) = one[q] ^ two[q];
            if (sizeof(T) == 4)
              std::memcpy(to + place, mixed, count * sizeof(T));
            else
@@ -36,7 +36,7 @@ void bits(Call call) {
 }
 
 void keys_of(const Word* keys, const Word* counters, int64_t rows, int64_t length, Word* found) {
-  each(keys, counters, rows, length, [found](int64_t place, const Words& one, const Words& two, int64_t count) {
+  each(keys, counters, rows, length, [found](int64_t place, const Group& one, const Group& two, int64_t count) {
     keep_pairs(found + 2 * place, one, two, count);
   });
 }

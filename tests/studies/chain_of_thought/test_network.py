@@ -3,11 +3,13 @@ differentiation."""
 
 from itertools import permutations
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lemmata import native
 from lemmata.bench.patterns import orthonormal
 from lemmata.guard import double
 from lemmata.studies.chain_of_thought import network
@@ -61,6 +63,60 @@ def test_the_gradient_by_hand_is_that_of_automatic_differentiation(drawn):
     np.testing.assert_allclose(loss, value, rtol=1e-13)
     np.testing.assert_allclose(by_hand, automatic, atol=1e-14)
     np.testing.assert_allclose(by_hand, table_of(jax.jit(jax.grad(direct))(w), frame), atol=1e-14)
+
+
+@pytest.mark.skipif(not native.loaded(network.KERNEL, *network.HANDLERS), reason="there is no C++ compiler")
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("sizes", "prompts"),
+    [
+        ({"patterns": 20, "examples": 20}, 60),
+        (
+            {"patterns": 37, "steps": 5, "examples": 3, "match_fraction": 0.01},
+            17,
+        ),  # none begins as the query does
+        ({"patterns": 4, "examples": 33, "match_fraction": 1.0}, 5),  # all do
+        ({"patterns": 2, "steps": 1, "examples": 1}, 1),
+    ],
+)
+def test_the_kernel_draws_the_same_prompts_and_gives_their_slope(sizes, prompts, precision):
+    data = Chains(dim=42, **sizes)
+    shape = 3, 2 * data.patterns + data.steps, data.patterns + data.steps
+    tables = jax.random.normal(new_key(0), shape, precision)
+    fractions = jnp.array([1.0, 0.5, 1.0]) * data.match_fraction
+
+    def slopes(known):
+        def one(table, key, fraction):
+            drawn = eqx.tree_at(lambda one: one.match_fraction, data, fraction)
+            found = network.fresh_slope if known else plain
+            return found(drawn, table, key, prompts)
+
+        return jax.jit(jax.vmap(one))(tables, jax.random.split(new_key(1), 3), fractions)
+
+    def plain(data, table, key, count):
+        return network.slope(table, data.draw(key, count))
+
+    for found, wanted in zip(slopes(True), slopes(False), strict=True):
+        assert found.dtype == precision
+        np.testing.assert_allclose(found, wanted, atol=50 * np.finfo(precision).eps)
+
+
+@pytest.mark.skipif(not native.loaded(network.KERNEL, *network.HANDLERS), reason="there is no C++ compiler")
+def test_the_kernel_gives_no_finite_loss_to_a_table_that_has_none():
+    data = Chains(dim=12, patterns=6, steps=3, examples=7)
+    for bad in (jnp.nan, jnp.inf):
+        table = jnp.zeros((15, 9)).at[0, 2].set(bad)
+        assert not np.isfinite(network.fresh_slope(data, table, new_key(2), 18)[0])
+
+
+@pytest.mark.skipif(not native.loaded(network.KERNEL, *network.HANDLERS), reason="there is no C++ compiler")
+@pytest.mark.parametrize(
+    ("other", "known"), [({}, True), ({"generator": "random"}, False), ({"shuffled": True}, False)]
+)
+def test_only_prompts_that_the_kernel_knows_go_through_it(other, known):
+    data = Chains(dim=12, patterns=6, steps=3, examples=7, **other)
+    program = jax.make_jaxpr(lambda table, key: network.fresh_slope(data, table, key, 5))
+    assert ("fresh_float64" in str(program(jnp.zeros((15, 9)), new_key(2)))) == known
 
 
 def test_the_sums_over_patterns_and_steps_are_conserved(drawn):

@@ -2,17 +2,21 @@
 
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lemmata import native
 from lemmata.bench.votes import Weights
+from lemmata.descent import loss_of
 from lemmata.guard import double
 from lemmata.studies.in_context_learning import network
 from lemmata.studies.in_context_learning.data import Contexts, pattern_frame, tokens
 from lemmata.studies.in_context_learning.network import deep
 from lemmata.threefry import new_key
+from lemmata.trial import put
 
 
 class Given(NamedTuple):
@@ -57,6 +61,64 @@ def test_the_output_is_that_of_the_displayed_equation(given):
     found = network.outputs(network.fold(given.weights), given.votes, *given.seen)
     wanted = [plain(given.weights, given.votes, *(part[n] for part in given.seen)) for n in range(12)]
     np.testing.assert_allclose(found, jnp.stack(wanted), atol=1e-12)
+
+
+SIZES = {
+    "usual": (Contexts(), 120, 60, 1, "hinge"),
+    "small": (
+        Contexts(relevant=4, irrelevant=3, feature_dim=7, label_dim=2, room=5, examples=3, task_shifts=2),
+        *(17, 33, 2, "logistic"),
+    ),
+    "smallest": (
+        Contexts(
+            relevant=2, irrelevant=1, feature_dim=3, label_dim=1, relevant_fraction=1, room=1, examples=1
+        ),
+        *(1, 3, 1, "hinge"),
+    ),
+}
+"""Data, prompts, neurons, heads and loss."""
+
+
+@pytest.mark.skipif(not native.loaded(network.KERNEL, *network.HANDLERS), reason="there is no C++ compiler")
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("name", SIZES)
+def test_the_kernel_draws_the_same_prompts_and_gives_their_slope(name, precision):
+    whole, count, neurons, heads, loss = SIZES[name]
+    dtype, dim, values = jnp.dtype(precision), whole.relevant + whole.irrelevant + 1, whole.label_dim + 8
+    data = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype if isinstance(leaf, float) else int), whole)
+    data = eqx.tree_at(lambda one: one.relevant_fraction, data, jnp.asarray(whole.relevant_fraction, dtype))
+    rng, runs = np.random.default_rng(4), 3
+    shapes = *[(runs, heads, dim, dim)] * 2, (runs, heads, values, dim), (runs, heads * values, neurons)
+    weights = Weights(*(jnp.asarray(0.3 * rng.normal(size=shape), dtype) for shape in shapes))
+    votes = jnp.asarray(rng.choice([-1, 1], (runs, neurons)) / neurons**0.5, dtype)
+    tasks, keys = jnp.asarray(whole.trained), jax.random.split(new_key(5), runs)
+    trained = jnp.asarray(len(tasks) - 1)
+
+    def plainly(weights, votes, key):
+        prompts = data.draw(key, tasks, trained, count)
+        context, query = tokens(pattern_frame(data, dtype), prompts)
+        found = network.outputs(network.fold(weights), votes, context, prompts.shown, query)
+        return jnp.mean(loss_of(loss, found, prompts.target))
+
+    def by_kernel(weights, votes, key):
+        return network.slope_by_kernel(data, loss, weights, votes, tasks, trained, key, count)
+
+    assert network.drawn_by_kernel(data)
+    wanted = jax.jit(jax.vmap(jax.value_and_grad(plainly)))(weights, votes, keys)
+    found = jax.jit(jax.vmap(by_kernel))(weights, votes, keys)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        assert one.dtype == precision
+        np.testing.assert_allclose(one, other, atol=50 * np.finfo(dtype).eps)
+
+
+@pytest.mark.skipif(not native.loaded(network.KERNEL, *network.HANDLERS), reason="there is no C++ compiler")
+def test_only_prompts_that_the_kernel_knows_go_through_it():
+    known = Contexts(relevant=6, irrelevant=3, feature_dim=9)
+    assert network.drawn_by_kernel(known)
+    assert not network.drawn_by_kernel(put(known, "per_class", 2))
+    assert not network.drawn_by_kernel(put(known, "extra_noise", 0.1))
+    with jax.enable_x64(False):
+        assert not network.drawn_by_kernel(known)
 
 
 @pytest.fixture(scope="module")

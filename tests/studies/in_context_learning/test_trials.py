@@ -119,7 +119,7 @@ def test_coefficients_of_lemma_e46_are_the_step_of_values():
         def both(key):
             state = one.start(key)
             world, folded = state.world, network.fold(state.params)
-            prompts = one.fresh(new_key(2), world, 24)
+            prompts = one.data.draw(new_key(2), world.tasks, world.trained, 24)
             seen = columns(one, world.basis, prompts)
             chosen = lemmas.lucky(folded, world.votes, prompts, seen)
             found = lemmas.coefficients(folded, world.votes, prompts, seen, chosen)

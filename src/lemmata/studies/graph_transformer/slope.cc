@@ -178,16 +178,16 @@ T slope_of(const Network<T>& net, const Sets<T>& sets, T margin, const Gradient<
   fill_up<T>(net.key, width, dim, key, stride), fill_up<T>(net.value, width, dim, value, stride);
   for (int64_t k = 0; k < width; ++k)
     for (int64_t d = 0; d < dim; ++d) turned_value[d * breadth + k] = net.value[k * dim + d];
-  product<false, T>(turned(net.query, dim), {key, stride}, {pull, stride}, dim, stride, width);
+  product<false, T>(by_columns(net.query, dim), {key, stride}, {pull, stride}, dim, stride, width);
   std::fill(found.hidden, found.hidden + width * neurons, T(0));
   T loss = 0;
   for (int64_t node = 0; node < sets.batch; node += TOGETHER) {
     const int64_t count = std::min(TOGETHER, sets.batch - node);
     fill_up<T>(sets.asking + node * dim, count, dim, group.asking, stride);
-    product<false, T>(plain<T>(group.asking, stride), {pull, stride}, {group.asked, stride}, count, stride, dim);
+    product<false, T>(by_rows<T>(group.asking, stride), {pull, stride}, {group.asked, stride}, count, stride, dim);
     for (int64_t n = 0; n < count; ++n) attend(net, sets, group, node + n, n);
-    product<false, T>(plain<T>(group.mixed, stride), {turned_value, breadth}, {group.value, breadth}, count, breadth, dim);
-    product<false, T>(plain<T>(group.value, breadth), {net.hidden, neurons}, {group.gates, neurons}, count, neurons, width);
+    product<false, T>(by_rows<T>(group.mixed, stride), {turned_value, breadth}, {group.value, breadth}, count, breadth, dim);
+    product<false, T>(by_rows<T>(group.value, breadth), {net.hidden, neurons}, {group.gates, neurons}, count, neurons, width);
     T weight[TOGETHER];
     for (int64_t n = 0; n < count; ++n) {
       const T label = sets.label[node + n], lost = std::max(margin - label * vote(net, group.gates + n * neurons), T(0));
@@ -195,16 +195,16 @@ T slope_of(const Network<T>& net, const Sets<T>& sets, T margin, const Gradient<
       weight[n] = lost > 0 ? -label / sets.batch : 0;
     }
     product_along<T>({group.gates, neurons}, {net.hidden, neurons}, {group.back, width}, count, width, neurons);
-    product<false, T>(plain<T>(group.back, width), {value, stride}, {group.pulled, stride}, count, stride, width);
+    product<false, T>(by_rows<T>(group.back, width), {value, stride}, {group.pulled, stride}, count, stride, width);
     for (int64_t n = 0; n < count; ++n) {
       attend_back<T>(net, group, n, weight[n], bias);
       for (int64_t k = 0; k < width; ++k) group.value[n * breadth + k] *= weight[n], group.back[n * width + k] *= weight[n];
     }
-    product<true, T>(turned<T>(group.value, breadth), {group.gates, neurons}, {found.hidden, neurons}, width, neurons, count);
-    product<true, T>(turned<T>(group.back, width), {group.mixed, stride}, {by_value, stride}, width, stride, count);
-    product<true, T>(turned<T>(group.cross, stride), {group.asking, stride}, {crossed, stride}, dim, stride, count);
+    product<true, T>(by_columns<T>(group.value, breadth), {group.gates, neurons}, {found.hidden, neurons}, width, neurons, count);
+    product<true, T>(by_columns<T>(group.back, width), {group.mixed, stride}, {by_value, stride}, width, stride, count);
+    product<true, T>(by_columns<T>(group.cross, stride), {group.asking, stride}, {crossed, stride}, dim, stride, count);
   }
-  product<false, T>(plain<T>(net.key, dim), {crossed, stride}, {found.query, dim}, width, dim, dim);
+  product<false, T>(by_rows<T>(net.key, dim), {crossed, stride}, {found.query, dim}, width, dim, dim);
   product_along<T>({net.query, dim}, {crossed, stride}, {found.key, dim}, width, dim, dim);
   for (int64_t k = 0; k < width; ++k) std::copy(by_value + k * stride, by_value + k * stride + dim, found.value + k * dim);
   for (int64_t z = 0; z < net.buckets; ++z) found.bias[z] = sum_of<T>(at(bias + z * WIDTH<T>));

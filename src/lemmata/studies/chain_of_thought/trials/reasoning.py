@@ -139,14 +139,16 @@ class Reasoning(Learner):
 
         return each(one, key, count)
 
-    def fresh(self, key: Key, world: World, count: int) -> Prompt | Tokens:
+    def fresh(self, key: Key, world: World, count: int) -> Prompt | Tokens | Key:
+        """Prompts; for the simulator `patterns` only the key to draw them from, which `slope` does."""
+        if self.simulator == "patterns":
+            return key
         if self.simulator == "classes":
             return jax.tree.map(
                 lambda part: part.astype(world.begun.dtype) if part.dtype.kind == "f" else part,
                 self.data.expected(),
             )
-        prompts = self.data.draw(key, count)
-        return self.tokens(prompts, world, key) if self.simulator == "tokens" else prompts
+        return self.tokens(self.data.draw(key, count), world, key)
 
     def tokens(self, prompts: Prompt, world: World, key: Key) -> Tokens:
         """Prompts as vectors, noise on every state of the examples; the query's own columns have none."""
@@ -165,12 +167,14 @@ class Reasoning(Learner):
     def objective(self, params, batch, world: World, key: Key) -> Float[Array, ""]:
         if self.simulator == "tokens":
             return jnp.mean(jax.vmap(lambda one: network.direct_loss(params, one))(batch))
+        if self.simulator == "patterns":
+            batch = self.data.draw(batch, self.batch_size)
         table = network.expand(params, self.data.patterns) if self.simulator == "classes" else params
         return jnp.mean(jax.vmap(lambda one: network.loss(table, one))(batch))
 
     def slope(self, params, batch, world: World, key: Key):
         if self.simulator == "patterns":
-            return network.slope(params, batch)
+            return network.fresh_slope(self.data, params, batch, self.batch_size)
         if self.simulator == "tokens":
             return jax.value_and_grad(self.objective)(params, batch, world, key)
         loss, gradient = network.slope(network.expand(params, self.data.patterns), batch)

@@ -101,9 +101,9 @@ inline void add_row(T value, const T* __restrict from, T* __restrict to, int64_t
 // ReLU, and dropout after it; what stays is scaled up.
 template <typename T>
 void thin(T* before, int64_t count, const Word* key, Word threshold, T scale) {
-  each(key, nullptr, 1, count, [&](int64_t place, const Words& one, const Words& two, int64_t some) {
+  each(key, nullptr, 1, count, [&](int64_t place, const Group& one, const Group& two, int64_t some) {
     alignas(LINE) Word mixed[COUNT];
-    UNROLL for (int q = 0; q < MANY; ++q) at(mixed + q * WIDTH<Word>) = (one[q] ^ two[q]) & Word(0xFFFF);
+    UNROLL for (int q = 0; q < GROUP; ++q) at(mixed + q * WIDTH<Word>) = (one[q] ^ two[q]) & Word(0xFFFF);
     T* here = before + place;
     const auto thinned = [&](int64_t upto) {
       for (int64_t q = 0; q < upto; ++q) {
@@ -156,7 +156,7 @@ T step_of(const Weights<T>& net, const Graph<T>& graph, const Sampling<T>& sampl
       add_row(first.value[s], graph.features + first.name[s] * feature, given + u * feature, feature);
     std::copy(net.bias1, net.bias1 + width, hidden + u * width);
   }
-  product<true, T>(plain<T>(given, feature), {net.w1, width}, {hidden, width}, most, width, feature);
+  product<true, T>(by_rows<T>(given, feature), {net.w1, width}, {hidden, width}, most, width, feature);
   thin(hidden, most * width, keys, threshold, scale);
 
   T *mixed = scratch.zeros<T>(many * width), *upper = scratch.numbers<T>(many * width);
@@ -168,7 +168,7 @@ T step_of(const Weights<T>& net, const Graph<T>& graph, const Sampling<T>& sampl
   for (int64_t k = 0; k < width; k += FORWARD) {
     const int64_t rows = std::min(FORWARD, width - k), next = std::min(FORWARD, width - k - rows);
     fetch(net.w2 + (k + rows) * width, next * width * sizeof(T));
-    product<true, T>(plain<T>(mixed + k, width), {net.w2 + k * width, width}, {upper, width}, many, width, rows);
+    product<true, T>(by_rows<T>(mixed + k, width), {net.w2 + k * width, width}, {upper, width}, many, width, rows);
   }
   thin(upper, many * width, keys + 2, threshold, scale);
 
@@ -188,7 +188,7 @@ T step_of(const Weights<T>& net, const Graph<T>& graph, const Sampling<T>& sampl
   }
 
   T *slope = scratch.numbers<T>(many * width), *by_mixed = scratch.numbers<T>(many * width);
-  product<false, T>(plain<T>(pulled, outputs), {turned_readout, width}, {slope, width}, many, width, outputs);
+  product<false, T>(by_rows<T>(pulled, outputs), {turned_readout, width}, {slope, width}, many, width, outputs);
   thin_back(upper, slope, many * width, scale);
   for (int64_t q = 0; q < many * width; ++q) mixed[q] *= -rate;
   for (int64_t k = 0; k < width; k += BACKWARD) {
@@ -196,7 +196,7 @@ T step_of(const Weights<T>& net, const Graph<T>& graph, const Sampling<T>& sampl
     T* v = net.w2 + k * width;
     fetch(v + rows * width, next * width * sizeof(T));
     product_along<T>({slope, width}, {v, width}, {by_mixed + k, width}, many, rows, width);
-    product<true, T>(turned<T>(mixed + k, width), {slope, width}, {v, width}, rows, width, many);
+    product<true, T>(by_columns<T>(mixed + k, width), {slope, width}, {v, width}, rows, width, many);
   }
   T* by_hidden = scratch.zeros<T>(most * width);
   for (int64_t u = 0; u < many; ++u)
@@ -204,7 +204,7 @@ T step_of(const Weights<T>& net, const Graph<T>& graph, const Sampling<T>& sampl
       add_row(second.value[s], by_mixed + u * width, by_hidden + second.place[s] * width, width);
   thin_back(hidden, by_hidden, most * width, scale);
   for (int64_t q = 0; q < most * feature; ++q) given[q] *= -rate;
-  product<true, T>(turned<T>(given, feature), {by_hidden, width}, {net.w1, width}, feature, width, most);
+  product<true, T>(by_columns<T>(given, feature), {by_hidden, width}, {net.w1, width}, feature, width, most);
   return loss / size;
 }
 

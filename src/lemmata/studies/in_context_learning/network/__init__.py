@@ -7,14 +7,29 @@ Weights are those of `lemmata.bench.votes`: `hidden` is W_O transposed, heads ar
 the perceptron together, as its rows. The small GPT-2 style model of figure 6.3 is in `deep`.
 """
 
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
+from lemmata import native, threefry
 from lemmata.bench.votes import Folded, Weights, fold, perceptron
-from lemmata.studies.in_context_learning.data import Prompt
+from lemmata.studies.in_context_learning.data import Contexts, Prompt, Tasks
+from lemmata.trial import Key
 
-__all__ = ["attention", "fold", "in_basis", "outputs", "pruned", "same_pattern", "start", "values"]
+__all__ = [
+    "attention",
+    "drawn_by_kernel",
+    "fold",
+    "in_basis",
+    "outputs",
+    "pruned",
+    "same_pattern",
+    "slope_by_kernel",
+    "start",
+    "values",
+]
 
 
 def start(
@@ -102,6 +117,49 @@ def _mixed_backward(saved: tuple, cotangent: Array) -> tuple[Array, None, None, 
 
 
 _mixed.defvjp(_mixed_forward, _mixed_backward)
+
+
+# On fresh prompts -------------------------------------------------------------------------------------------------------
+
+KERNEL = Path(__file__).with_name("fresh.cc")
+HANDLERS = "in_context_float32", "in_context_float64"
+
+
+def drawn_by_kernel(data: Contexts) -> bool:
+    """Whether the kernel draws such prompts: those without noise, of tasks with one pattern per class, in trainings, where JAX has
+    whole numbers of 64 bits."""
+    known = data.per_class == 1 and not data.extra_noise
+    wide = jax.dtypes.canonicalize_dtype(int) == jnp.int64
+    return known and wide and threefry.by_kernel() and native.loaded(KERNEL, *HANDLERS)
+
+
+def slope_by_kernel(
+    data: Contexts,
+    loss: str,
+    weights: Weights,
+    votes: Float[Array, " neuron"],
+    tasks: Tasks,
+    trained: Int[Array, ""],
+    key: Key,
+    count: int,
+) -> tuple[Float[Array, ""], Weights]:
+    """Mean loss (hinge or logistic) and gradient of weights that act on coordinates along patterns and label, on the prompts that
+    `data.draw` makes of a key."""
+    dtype = weights.hidden.dtype
+    numbers = (
+        jnp.asarray(one, dtype) for one in (data.relevant_fraction, data.noise_bound, data.pattern_norm)
+    )
+    whole = (jnp.asarray(one, jnp.int64) for one in (tasks, trained, data.examples))
+    found = [jax.ShapeDtypeStruct(shape, dtype) for shape in ((), *(part.shape for part in weights))]
+    call = jax.ffi.ffi_call(f"in_context_{dtype}", found, vmap_method="broadcast_all")
+    mean, *gradient = call(
+        *(*weights, votes, *numbers, *whole, jax.random.key_data(key)),
+        prompts=count,
+        room=data.room,
+        relevant=data.relevant,
+        logistic=int(loss == "logistic"),
+    )
+    return mean, Weights(*gradient)
 
 
 # Looking inside --------------------------------------------------------------------------------------------------------

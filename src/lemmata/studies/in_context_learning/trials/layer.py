@@ -155,8 +155,22 @@ class Layer(Learner):
         whole = network.start(jnp.eye(dim, dtype=dtype), normal, d.feature_dim, self.diagonal, self.heads)
         return Draw(whole, None, world)
 
-    def fresh(self, key: Key, world: World, count: int) -> Prompt:
-        return self.data.draw(key, world.tasks, world.trained, count)
+    def fresh(self, key: Key, world: World, count: int) -> Prompt | Key:
+        """Prompts; for the kernel only the key that it draws them from."""
+        return key if self._in_one_pass(world) else self.data.draw(key, world.tasks, world.trained, count)
+
+    def slope(self, params: Weights, batch: Prompt | Key, world: World, key: Key):
+        if isinstance(batch, Prompt):
+            return jax.value_and_grad(self.objective)(params, batch, world, key)
+        given = params, world.votes, world.tasks, world.trained, batch, self.batch_size
+        return network.slope_by_kernel(self.data, self.descent.loss, *given)
+
+    def _in_one_pass(self, world: World) -> bool:
+        """Whether a kernel draws prompts and makes the gradient: in the basis of patterns, with numbers of one precision."""
+        plain = self.simulator == "patterns" and not self.attend_to_query
+        bound = self.data.noise_bound
+        drawn = bound.dtype if isinstance(bound, Array) else jnp.result_type(float)
+        return plain and drawn == world.votes.dtype and network.drawn_by_kernel(self.data)
 
     def objective(self, params: Weights, batch: Prompt, world: World, key: Key) -> Float[Array, ""]:
         seen = columns(self, world.frame, batch)
