@@ -16,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from lemmata.guard import cache_folder
+from lemmata.source import headers
 
 OPTIONS = ("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", "-w")
 HOME = Path(__file__).parent
@@ -65,8 +66,8 @@ def _compiled(source: Path) -> Path:
         raise OSError("there is no C++ compiler.")
     # What the compiler defines by itself: its version, and the instructions that it may use.
     told = _said(compiler, "-march=native", "-dM", "-E", "-x", "c++", os.devnull)
-    headers = [header.read_text() for header in sorted(HOME.glob("*.h"))]
-    code = "\0".join((source.read_text(), *headers, told, *OPTIONS, version("jaxlib")))
+    included = [header.read_text() for header in headers(source)]
+    code = "\0".join((source.read_text(), *included, told, *OPTIONS, version("jaxlib")))
     name = f"{source.stem}-{hashlib.sha256(code.encode()).hexdigest()[:16]}.so"
     library = cache_folder() / "kernels" / name
     if not library.exists():

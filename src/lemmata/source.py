@@ -138,10 +138,16 @@ def _folders(package: str) -> list[Path]:
 
 
 def _kernels(name: str) -> list[Path]:
-    """The files of C++ beside a module that it names."""
+    """The files of C++ beside a module that it names, with the headers that such files share."""
     path = _module_path(name)
     beside = sorted(path.parent.glob("*.cc")) if path is not None else []
-    return [file for file in beside if file.name in _module_source(name)]
+    named = [file for file in beside if file.name in _module_source(name)]
+    return [part for file in named for part in (file, *headers(file))]
+
+
+def headers(kernel: Path) -> list[Path]:
+    """The headers that a file of C++ may include: the lab's, and those that lie beside it."""
+    return sorted({*Path(__file__).parent.glob("*.h"), *kernel.parent.glob("*.h")})
 
 
 @cache
