@@ -17,7 +17,15 @@ from lemmata.studies.benign_overfitting.trials.instances import (
     explicit_instance,
     wishart_instance,
 )
-from lemmata.studies.benign_overfitting.trials.simulators import Direct, Grams, Leading, Rows, View, drive
+from lemmata.studies.benign_overfitting.trials.simulators import (
+    Direct,
+    Grams,
+    Leading,
+    Rows,
+    View,
+    advanced,
+    drive,
+)
 from lemmata.trial import Key, Precision, Tracks, fixed
 
 KINDS = ("signal", "strong", "weak")
@@ -115,17 +123,17 @@ class BenignOverfitting(Trained):
         )
 
     def step(self, state: State) -> State:
-        rate, descent = self.rate(state.step), self.descent
-        if isinstance(state.simulation, Direct):
-            simulation = state.simulation.step(descent, rate, self.value_rate)
+        rate, now = self.rate(state.step), state.simulation
+        sizes = (self.descent.attention_rate, self.value_rate)
+        if isinstance(now, Rows):
+            simulation, view = advanced(now, state.view, rate, *sizes)
         else:
-            push = drive(state.view, state.simulation.start.labels).scaled(
-                descent.attention_rate, self.value_rate
-            )
-            simulation = state.simulation.step(rate, push)
-        return state._replace(
-            simulation=simulation, view=simulation.view(), step=state.step + 1, time=state.time + rate
-        )
+            if isinstance(now, Direct):
+                simulation = now.step(self.descent, rate, self.value_rate)
+            else:
+                simulation = now.step(rate, drive(state.view, now.start.labels).scaled(*sizes))
+            view = simulation.view()
+        return state._replace(simulation=simulation, view=view, step=state.step + 1, time=state.time + rate)
 
     def loss(self, state: State) -> Float[Array, ""]:
         return jnp.mean(logistic_loss(margins(state)))
@@ -206,7 +214,7 @@ class BenignOverfitting(Trained):
 
 def margins(state: State) -> Float[Array, " samples"]:
     """y_n f(X_n)."""
-    return state.simulation.start.labels * output(state.view.logits, state.view.values)
+    return state.simulation.start.labels * state.view.outputs
 
 
 def signed_values(state: State) -> tuple[Array, Array, Array]:

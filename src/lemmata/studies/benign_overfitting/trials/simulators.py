@@ -16,6 +16,7 @@ In all of them the step of queries and keys can be taken `attention` times, that
 0 freezes them.
 """
 
+from pathlib import Path
 from typing import NamedTuple
 
 import equinox as eqx
@@ -23,6 +24,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from lemmata import native
 from lemmata.descent import Descent, Fit, advance, begin, logistic_loss
 from lemmata.studies.benign_overfitting.data import feature_index, gather, scatter
 from lemmata.studies.benign_overfitting.network import Weights, look, output
@@ -36,6 +38,11 @@ class View(NamedTuple):
     values: Float[Array, "samples token"]
     query_norms: Float[Array, " features"]
     key_norms: Float[Array, " features"]
+    outputs: Float[Array, " samples"]
+
+    @staticmethod
+    def of(logits: Array, values: Array, query_norms: Array, key_norms: Array) -> "View":
+        return View(logits, values, query_norms, key_norms, output(logits, values))
 
 
 class Drive(NamedTuple):
@@ -91,7 +98,7 @@ class Rows(NamedTuple):
         q, k = gather(self.query, self.start.labels), gather(self.key, self.start.labels)
         logits = jnp.einsum("nih,njh->nij", q, k)
         norms = (jnp.sum(m**2, axis=1) for m in (self.query, self.key))
-        return View(logits, gather(self.value, self.start.labels), *norms)
+        return View.of(logits, gather(self.value, self.start.labels), *norms)
 
     def step(self, rate: Array, push: Drive) -> "Rows":
         """S is applied sample by sample (it has no other entries); then one product with G moves all rows."""
@@ -120,6 +127,41 @@ class Rows(NamedTuple):
         return fresh.logits + moved, fresh.tokens(self.value[:2], fresh.value + fresh.cross @ self.fed_value)
 
 
+Advanced = tuple[Rows, View]
+
+
+def advanced(rows: Rows, view: View, rate: Array, attention: Array | float, value: Array | float) -> Advanced:
+    """One step of the row form, and what is seen after it; by the kernel where there is one."""
+    given = (rows, view, rate, attention, value)
+    if not native.loaded(KERNEL, "rows_float32", "rows_float64"):
+        return advanced_in_jax(*given)
+    return jax.lax.platform_dependent(*given, cpu=advanced_by_kernel, default=advanced_in_jax)
+
+
+def advanced_in_jax(
+    rows: Rows, view: View, rate: Array, attention: Array | float, value: Array | float
+) -> Advanced:
+    after = rows.step(rate, drive(view, rows.start.labels).scaled(attention, value))
+    return after, after.view()
+
+
+KERNEL = Path(__file__).with_name("rows.cc")
+
+
+def advanced_by_kernel(
+    rows: Rows, view: View, rate: Array, attention: Array | float, value: Array | float
+) -> Advanced:
+    """What `advanced_in_jax` gives, from the kernel, which moves rows where they lie."""
+    start, moved = rows.start, rows[1:]
+    kinds = [jax.ShapeDtypeStruct(like.shape, like.dtype) for like in (*moved, *view)]
+    places = {4 + number: number for number in range(len(moved))}
+    name, lanes = f"rows_{start.gram.dtype}", "broadcast_all"
+    call = jax.ffi.ffi_call(name, kinds, vmap_method=lanes, input_output_aliases=places)
+    rates = jnp.stack([rate * attention, rate * value * start.readout_square]).astype(start.gram.dtype)
+    found = call(start.gram, start.labels, rates, view.logits, *moved)
+    return Rows(start, *found[: len(moved)]), View(*found[len(moved) :])
+
+
 # Gram form -------------------------------------------------------------------------------------------------------------
 
 
@@ -146,7 +188,7 @@ class Grams(NamedTuple):
     def view(self) -> View:
         p = self.qq.shape[1]
         norms = (jnp.diagonal(m[:p]) for m in (self.qq, self.kk))
-        return View(
+        return View.of(
             within_samples(self.qk, self.start.labels), gather(self.value[:p], self.start.labels), *norms
         )
 
@@ -215,7 +257,8 @@ class Leading(NamedTuple):
 
     def view(self) -> View:
         values = gather(self.value[: self.logits.shape[0]], self.start.labels)
-        return View(within_samples(self.logits, self.start.labels), values, self.query_norms, self.key_norms)
+        logits = within_samples(self.logits, self.start.labels)
+        return View.of(logits, values, self.query_norms, self.key_norms)
 
     def step(self, rate: Array, push: Drive) -> "Leading":
         p = self.logits.shape[0]
@@ -264,7 +307,7 @@ class Direct(NamedTuple):
     def view(self) -> View:
         logits, values = look(self.weights, self.tokens)
         norms = (jnp.sum((self.start.train.rows @ w) ** 2, axis=1) for w in self.weights[:2])
-        return View(logits, values, *norms)
+        return View.of(logits, values, *norms)
 
     def step(self, descent: Descent, rate: Array, value: Array | float) -> "Direct":
         here = eqx.tree_at(lambda d: d.learning_rate, descent, rate)
