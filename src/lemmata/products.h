@@ -32,19 +32,29 @@ struct Tail {
   }
 };
 
-template <typename T, int SIZE, int... PLACE>
-inline Vector<T> halved(Vector<T> a, Vector<T> b, std::integer_sequence<int, PLACE...>) {
-  return __builtin_shufflevector(a, b, (2 * (PLACE / SIZE) * SIZE + PLACE % SIZE)...) +
-         __builtin_shufflevector(a, b, (2 * (PLACE / SIZE) * SIZE + SIZE + PLACE % SIZE)...);
+template <typename T, int SIZE, typename Both, int... PLACE>
+inline Vector<T> halved(Vector<T> a, Vector<T> b, Both both, std::integer_sequence<int, PLACE...>) {
+  return both(__builtin_shufflevector(a, b, (2 * (PLACE / SIZE) * SIZE + PLACE % SIZE)...),
+              __builtin_shufflevector(a, b, (2 * (PLACE / SIZE) * SIZE + SIZE + PLACE % SIZE)...));
 }
 
-// The sums of as many vectors as a vector has numbers, in order.
-template <typename T, int SIZE = WIDTH<T> / 2>
-inline Vector<T> sums_of(Vector<T>* many) {
+// Each of as many vectors as a vector has numbers made one number, in order: `both` puts two together.
+template <typename T, int SIZE = WIDTH<T> / 2, typename Both>
+inline Vector<T> across(Vector<T>* many, Both both) {
   UNROLL for (int q = 0; q < SIZE; ++q)
-    many[q] = halved<T, SIZE>(many[2 * q], many[2 * q + 1], std::make_integer_sequence<int, WIDTH<T>>{});
-  if constexpr (SIZE > 1) return sums_of<T, SIZE / 2>(many);
+    many[q] = halved<T, SIZE>(many[2 * q], many[2 * q + 1], both, std::make_integer_sequence<int, WIDTH<T>>{});
+  if constexpr (SIZE > 1) return across<T, SIZE / 2>(many, both);
   return many[0];
+}
+
+template <typename T>
+inline Vector<T> sums_of(Vector<T>* many) {
+  return across<T>(many, [](Vector<T> a, Vector<T> b) { return a + b; });
+}
+
+template <typename T>
+inline Vector<T> largest_of(Vector<T>* many) {
+  return across<T>(many, [](Vector<T> a, Vector<T> b) { return a > b ? a : b; });
 }
 
 // found[r][s] = <a_r, b_s> for all pairs of `count` rows each.

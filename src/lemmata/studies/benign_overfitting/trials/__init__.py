@@ -4,6 +4,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from lemmata.descent import Descent, Trained, logistic_loss
@@ -23,8 +24,9 @@ from lemmata.studies.benign_overfitting.trials.simulators import (
     Leading,
     Rows,
     View,
-    advanced,
     drive,
+    moved,
+    seen,
 )
 from lemmata.trial import Key, Precision, Tracks, fixed
 
@@ -110,7 +112,7 @@ class BenignOverfitting(Trained):
             simulation = Direct.begin(start, self.descent)
         else:
             simulation = forms[self.simulator].begin(start)
-        view = simulation.view()
+        view = _view(simulation)
         norms = (view.query_norms, view.key_norms)
         return State(simulation, view, norms, jnp.zeros((), jnp.int32), jnp.zeros((), self.precision))
 
@@ -126,14 +128,14 @@ class BenignOverfitting(Trained):
         rate, now = self.rate(state.step), state.simulation
         sizes = (self.descent.attention_rate, self.value_rate)
         if isinstance(now, Rows):
-            simulation, view = advanced(now, state.view, rate, *sizes)
+            simulation = moved(now, state.view, rate, *sizes)
+        elif isinstance(now, Direct):
+            simulation = now.step(self.descent, rate, self.value_rate)
         else:
-            if isinstance(now, Direct):
-                simulation = now.step(self.descent, rate, self.value_rate)
-            else:
-                simulation = now.step(rate, drive(state.view, now.start.labels).scaled(*sizes))
-            view = simulation.view()
-        return state._replace(simulation=simulation, view=view, step=state.step + 1, time=state.time + rate)
+            simulation = now.step(rate, drive(state.view, now.start.labels).scaled(*sizes))
+        return state._replace(
+            simulation=simulation, view=_view(simulation), step=state.step + 1, time=state.time + rate
+        )
 
     def loss(self, state: State) -> Float[Array, ""]:
         return jnp.mean(logistic_loss(margins(state)))
@@ -212,6 +214,10 @@ class BenignOverfitting(Trained):
         }
 
 
+def _view(simulation: Rows | Grams | Leading | Direct) -> View:
+    return seen(simulation) if isinstance(simulation, Rows) else simulation.view()
+
+
 def margins(state: State) -> Float[Array, " samples"]:
     """y_n f(X_n)."""
     return state.simulation.start.labels * state.view.outputs
@@ -225,15 +231,21 @@ def signed_values(state: State) -> tuple[Array, Array, Array]:
 
 def table(weights: Float[Array, "samples query key"]) -> Float[Array, "3 3"]:
     """Means over samples by kind of query and key: signal, strong noise, weak noise (NaN where there is no weak noise)."""
-    parts = (slice(0, 1), slice(1, 2), slice(2, None))
-    mean = jnp.mean(weights, axis=0)
-    return jnp.stack([jnp.stack([jnp.mean(mean[a, b]) for b in parts]) for a in parts])
+    kinds = _averages(np.minimum(np.arange(weights.shape[-1]), 2)).astype(weights.dtype)
+    return kinds @ jnp.mean(weights, axis=0) @ kinds.T
 
 
 def by_kind(rows: Float[Array, " features"], tokens: int) -> Float[Array, "3"]:
     """Means over features by kind: signals, strong noise, weak noise."""
-    noise = rows[2:].reshape(-1, tokens - 1)
-    return jnp.stack([jnp.mean(rows[:2]), jnp.mean(noise[:, 0]), jnp.mean(noise[:, 1:])])
+    noise = np.tile(np.minimum(np.arange(1, tokens), 2), (len(rows) - 2) // (tokens - 1))
+    return _averages(np.concatenate([[0, 0], noise])).astype(rows.dtype) @ rows
+
+
+def _averages(kinds: np.ndarray) -> np.ndarray:
+    """The matrix that averages over each of `KINDS`: few products compile in less time than many slices and their sums."""
+    own = kinds == np.arange(len(KINDS))[:, None]
+    count = own.sum(axis=1, keepdims=True)
+    return np.where(count, own / np.maximum(count, 1), np.nan)
 
 
 def _norms(state: State) -> tuple[tuple[Array, Array], tuple[Array, Array]]:

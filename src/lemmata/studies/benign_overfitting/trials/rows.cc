@@ -1,4 +1,4 @@
-// One step of the row form: `advanced_in_jax` of `simulators`, which says what is computed.
+// One step of the row form and what is seen after it: `advanced_in_jax` of `simulators`, which says what is computed.
 //
 // What a step moves falls apart into columns: those of Q and K at the same place feed each other. A vector of columns is fed,
 // multiplied with the Gram matrix and added while all of it lies in the nearest cache; attention is then looked at by rows.
@@ -39,25 +39,35 @@ std::vector<int64_t> token_rows(const T* labels, const Sizes& size) {
   return rows;
 }
 
-// Attention of one sample and the mean value that each query sees; gives the output.
+// Attention of one sample and the mean value that each query sees, as many queries at once as a vector has numbers; gives the
+// output. All have room for whole vectors, and logits that are not there get no attention.
 template <typename T>
 T attend(const T* logits, const T* values, int64_t tokens, T* attention, T* seen) {
-  const int64_t stride = rounded_up(tokens, WIDTH<T>);
+  constexpr int64_t W = WIDTH<T>;
+  const int64_t stride = rounded_up(tokens, W);
   T total = 0;
-  for (int64_t i = 0; i < tokens; ++i) {
-    T* row = attention + i * stride;
-    const T most = *std::max_element(logits + i * tokens, logits + (i + 1) * tokens);
-    std::fill(row + tokens, row + stride, -T(__builtin_inf()));
-    for (int64_t j = 0; j < tokens; ++j) row[j] = logits[i * tokens + j] - most;
-    Vector<T> sum = {}, mean = {};
-    for (int64_t j = 0; j < stride; j += WIDTH<T>) {
-      at(row + j) = exponential<T>(at(row + j));
-      sum += at(row + j), mean += at(row + j) * at(values + j);
+  for (int64_t i = 0; i < tokens; i += W) {
+    T* rows = attention + i * stride;
+    Vector<T> top[W], sum[W] = {}, mean[W] = {};
+    for (int64_t r = 0; r < W; ++r) {
+      T* row = rows + r * stride;
+      at(row + stride - W) = Vector<T>{} - T(__builtin_inf());
+      if (i + r < tokens) std::memcpy(row, logits + (i + r) * tokens, tokens * sizeof(T));
+      top[r] = at(row);
+      for (int64_t j = W; j < stride; j += W) top[r] = at(row + j) > top[r] ? at(row + j) : top[r];
     }
-    const T share = 1 / sum_of<T>(sum);
-    for (int64_t j = 0; j < stride; j += WIDTH<T>) at(row + j) *= share;
-    seen[i] = share * sum_of<T>(mean);
-    total += seen[i];
+    const Vector<T> most = largest_of<T>(top);
+    for (int64_t r = 0; r < W; ++r)
+      for (int64_t j = 0; j < stride; j += W) {
+        const Vector<T> weight = exponential<T>(at(rows + r * stride + j) - most[r]);
+        sum[r] += weight, mean[r] += weight * at(values + j);
+        at(rows + r * stride + j) = weight;
+      }
+    const Vector<T> share = T(1) / sums_of<T>(sum);
+    at(seen + i) = share * sums_of<T>(mean);
+    for (int64_t r = 0; r < W; ++r)
+      for (int64_t j = 0; j < stride; j += W) at(rows + r * stride + j) *= share[r];
+    for (int64_t r = 0; r < W && i + r < tokens; ++r) total += seen[i + r];
   }
   return total / T(tokens);
 }
@@ -130,22 +140,45 @@ struct Seen {
   T *logits, *values, *query_norms, *key_norms, *outputs;
 };
 
+// The values of all tokens, each sample in whole vectors.
 template <typename T>
-void advance(const T* gram, const T* labels, T rate, T value_rate, const T* logits, const Sizes& size, const Moved<T>& run,
-             const Seen<T>& seen) {
-  constexpr int64_t W = WIDTH<T>;
-  const int64_t samples = size.samples, tokens = size.tokens, features = size.features, basis = size.basis;
-  const int64_t stride = rounded_up(tokens, W), square = tokens * tokens;
-  const std::vector<int64_t> rows = token_rows(labels, size);
-  Zeros<T> attention(tokens * stride), mean(tokens), values(samples * stride), attended(stride);
-  Zeros<T> centred(samples * square), turned(samples * square), fed(features), moved(features), panel(2 * features * W);
-  const auto gather_values = [&] {
-    for (int64_t n = 0; n < samples; ++n)
-      for (int64_t i = 0; i < tokens; ++i) values[n * stride + i] = run.value[rows[n * tokens + i]];
-  };
+Zeros<T> token_values(const T* value, const int64_t* rows, const Sizes& size) {
+  const int64_t stride = rounded_up(size.tokens, WIDTH<T>);
+  Zeros<T> values(size.samples * stride);
+  for (int64_t n = 0; n < size.samples; ++n)
+    for (int64_t i = 0; i < size.tokens; ++i) values[n * stride + i] = value[rows[n * size.tokens + i]];
+  return values;
+}
 
-  gather_values();
-  for (int64_t n = 0; n < samples; ++n) {
+template <typename T>
+void look(const T* labels, const T* query, const T* key, const T* value, const Sizes& size, const Seen<T>& seen) {
+  const int64_t tokens = size.tokens, basis = size.basis, stride = rounded_up(tokens, WIDTH<T>), square = tokens * tokens;
+  const std::vector<int64_t> rows = token_rows(labels, size);
+  const Tail<T> tail(basis);
+  Zeros<T> attention(stride * stride), mean(stride), values = token_values<T>(value, rows.data(), size);
+  std::vector<const T*> queries(tokens), keys(tokens);
+  for (int64_t n = 0; n < size.samples; ++n) {
+    for (int64_t i = 0; i < tokens; ++i) {
+      const int64_t row = rows[n * tokens + i] * basis;
+      queries[i] = query + row, keys[i] = key + row;
+      seen.values[n * tokens + i] = values[n * stride + i];
+    }
+    inner_products<T>(queries.data(), keys.data(), tokens, tail, seen.logits + n * square);
+    seen.outputs[n] = attend<T>(seen.logits + n * square, values + n * stride, tokens, attention, mean);
+  }
+  inner_products<T>(query, basis, query, basis, size.features, tail, seen.query_norms);
+  inner_products<T>(key, basis, key, basis, size.features, tail, seen.key_norms);
+}
+
+template <typename T>
+void move(const T* gram, const T* labels, T rate, T value_rate, const T* logits, const Sizes& size, const Moved<T>& run) {
+  constexpr int64_t W = WIDTH<T>;
+  const int64_t tokens = size.tokens, features = size.features, stride = rounded_up(tokens, W), square = tokens * tokens;
+  const std::vector<int64_t> rows = token_rows(labels, size);
+  Zeros<T> attention(stride * stride), mean(stride), attended(stride), values = token_values<T>(run.value, rows.data(), size);
+  Zeros<T> centred(size.samples * square), turned(size.samples * square);
+  Zeros<T> fed(features), moved(features), panel(2 * features * W);
+  for (int64_t n = 0; n < size.samples; ++n) {
     driven<T>(logits + n * square, values + n * stride, labels[n], rate, value_rate, size, attention, mean,
               centred + n * square, turned + n * square, attended);
     for (int64_t i = 0; i < tokens; ++i) fed[rows[n * tokens + i]] += attended[i];
@@ -153,93 +186,95 @@ void advance(const T* gram, const T* labels, T rate, T value_rate, const T* logi
   inner_products<T>(gram, features, fed, 0, features, Tail<T>(features), moved);
   for (int64_t p = 0; p < features; ++p) run.value[p] += moved[p], run.fed_value[p] += fed[p];
 
-  const Tail<T> tail(basis);
+  const Tail<T> tail(size.basis);
   for (int64_t place = 0; place < tail.whole; place += W)
     move_columns<T>(place, Vector<T>{} + T(1), gram, centred, turned, rows.data(), size, run, panel);
-  if (tail.rest) move_columns<T>(basis - W, tail.kept, gram, centred, turned, rows.data(), size, run, panel);
-
-  gather_values();
-  std::vector<const T*> queries(tokens), keys(tokens);
-  for (int64_t n = 0; n < samples; ++n) {
-    for (int64_t i = 0; i < tokens; ++i) {
-      const int64_t row = rows[n * tokens + i] * basis;
-      queries[i] = run.query + row, keys[i] = run.key + row;
-      seen.values[n * tokens + i] = values[n * stride + i];
-    }
-    inner_products<T>(queries.data(), keys.data(), tokens, tail, seen.logits + n * square);
-    seen.outputs[n] = attend<T>(seen.logits + n * square, values + n * stride, tokens, attention, mean);
-  }
-  inner_products<T>(run.query, basis, run.query, basis, features, tail, seen.query_norms);
-  inner_products<T>(run.key, basis, run.key, basis, features, tail, seen.key_norms);
+  if (tail.rest) move_columns<T>(size.basis - W, tail.kept, gram, centred, turned, rows.data(), size, run, panel);
 }
 
-// Columns of zeros behind those of a matrix: rows are moved by whole vectors.
+// Rows that are shorter than a vector get zeros behind them and are moved as copies.
 template <typename T>
-std::vector<T> widened(const T* from, const Sizes& size) {
-  std::vector<T> wide(size.features * WIDTH<T>);
-  for (int64_t p = 0; p < size.features; ++p)
-    std::memcpy(wide.data() + p * WIDTH<T>, from + p * size.basis, size.basis * sizeof(T));
-  return wide;
-}
-
-template <typename T>
-void advance_narrow(const T* gram, const T* labels, T rate, T value_rate, const T* logits, const Sizes& size,
-                    const Moved<T>& run, const Seen<T>& seen) {
+void move_narrow(const T* gram, const T* labels, T rate, T value_rate, const T* logits, const Sizes& size,
+                 const Moved<T>& run) {
   T* const narrow[] = {run.query, run.key, run.fed_query, run.fed_key};
   std::vector<T> wide[4];
-  for (int m = 0; m < 4; ++m) wide[m] = widened<T>(narrow[m], size);
+  const auto each_row = [&](auto copy) {
+    for (int m = 0; m < 4; ++m)
+      for (int64_t p = 0; p < size.features; ++p) copy(narrow[m] + p * size.basis, wide[m].data() + p * WIDTH<T>);
+  };
+  for (auto& matrix : wide) matrix.resize(size.features * WIDTH<T>);
+  each_row([&](const T* row, T* copy) { std::memcpy(copy, row, size.basis * sizeof(T)); });
   const Moved<T> copy = {wide[0].data(), wide[1].data(), run.value, wide[2].data(), wide[3].data(), run.fed_value};
-  advance<T>(gram, labels, rate, value_rate, logits, {size.samples, size.tokens, size.features, WIDTH<T>}, copy, seen);
-  for (int m = 0; m < 4; ++m)
-    for (int64_t p = 0; p < size.features; ++p)
-      std::memcpy(narrow[m] + p * size.basis, wide[m].data() + p * WIDTH<T>, size.basis * sizeof(T));
+  move<T>(gram, labels, rate, value_rate, logits, {size.samples, size.tokens, size.features, WIDTH<T>}, copy);
+  each_row([&](T* row, const T* copy) { std::memcpy(row, copy, size.basis * sizeof(T)); });
 }
 
-// Several runs, one after another.
 template <ffi::DataType KIND>
-ffi::Error advanced(ffi::Buffer<KIND> gram, ffi::Buffer<KIND> labels, ffi::Buffer<KIND> rates, ffi::Buffer<KIND> logits,
-                    ffi::RemainingArgs, ffi::ResultBuffer<KIND> query, ffi::ResultBuffer<KIND> key,
-                    ffi::ResultBuffer<KIND> value, ffi::ResultBuffer<KIND> fed_query, ffi::ResultBuffer<KIND> fed_key,
-                    ffi::ResultBuffer<KIND> fed_value, ffi::ResultBuffer<KIND> new_logits, ffi::ResultBuffer<KIND> values,
-                    ffi::ResultBuffer<KIND> query_norms, ffi::ResultBuffer<KIND> key_norms,
-                    ffi::ResultBuffer<KIND> outputs) {
-  using T = ffi::NativeType<KIND>;
-  const auto shape = logits.dimensions(), matrix = query->dimensions();
+using In = ffi::Buffer<KIND>;
+template <ffi::DataType KIND>
+using Out = ffi::ResultBuffer<KIND>;
+
+// Of several runs, one after another.
+template <ffi::DataType KIND>
+ffi::Error seen_of(In<KIND> labels, In<KIND> query, In<KIND> key, In<KIND> value, Out<KIND> logits, Out<KIND> values,
+                   Out<KIND> query_norms, Out<KIND> key_norms, Out<KIND> outputs) {
+  const auto shape = logits->dimensions(), matrix = query.dimensions();
   const size_t rank = shape.size();
   const Sizes size = {shape[rank - 3], shape[rank - 1], matrix[rank - 3], matrix[rank - 2]};
-  const int64_t P = size.features, N = size.samples, M = size.tokens, runs = gram.element_count() / (P * P);
+  const int64_t P = size.features, N = size.samples, M = size.tokens, runs = value.element_count() / P;
   for (int64_t n = 0; n < runs; ++n) {
     const auto of = [n](auto& buffer, int64_t each) { return buffer.typed_data() + n * each; };
-    const int64_t rows = P * size.basis;
-    const Moved<T> run = {of(*query, rows),     of(*key, rows),     of(*value, P),
-                          of(*fed_query, rows), of(*fed_key, rows), of(*fed_value, P)};
-    const Seen<T> seen = {of(*new_logits, N * M * M), of(*values, N * M), of(*query_norms, P), of(*key_norms, P),
-                          of(*outputs, N)};
-    const T* rate = of(rates, 2);
-    const auto step = size.basis < WIDTH<T> ? advance_narrow<T> : advance<T>;
-    step(of(gram, P * P), of(labels, N), rate[0], rate[1], of(logits, N * M * M), size, run, seen);
+    look<ffi::NativeType<KIND>>(of(labels, N), of(query, P * size.basis), of(key, P * size.basis), of(value, P), size,
+                                {of(*logits, N * M * M), of(*values, N * M), of(*query_norms, P), of(*key_norms, P),
+                                 of(*outputs, N)});
   }
   return ffi::Error::Success();
 }
 
-#define HANDLER(name, kind)                                                                                    \
-  XLA_FFI_DEFINE_HANDLER_SYMBOL(name, advanced<kind>,                                                          \
-                                ffi::Ffi::Bind()                                                               \
-                                    .Arg<ffi::Buffer<kind>>() /* gram */                                       \
-                                    .Arg<ffi::Buffer<kind>>() /* labels */                                     \
-                                    .Arg<ffi::Buffer<kind>>() /* step sizes: of queries and keys, of values */ \
-                                    .Arg<ffi::Buffer<kind>>() /* logits */                                     \
-                                    .RemainingArgs() /* what is moved, where it lies */                        \
-                                    .Ret<ffi::Buffer<kind>>() /* query */                                      \
-                                    .Ret<ffi::Buffer<kind>>() /* key */                                        \
-                                    .Ret<ffi::Buffer<kind>>() /* value */                                      \
-                                    .Ret<ffi::Buffer<kind>>() /* fed_query */                                  \
-                                    .Ret<ffi::Buffer<kind>>() /* fed_key */                                    \
-                                    .Ret<ffi::Buffer<kind>>() /* fed_value */                                  \
-                                    .Ret<ffi::Buffer<kind>>() /* logits */                                     \
-                                    .Ret<ffi::Buffer<kind>>() /* values */                                     \
-                                    .Ret<ffi::Buffer<kind>>() /* query_norms */                                \
-                                    .Ret<ffi::Buffer<kind>>() /* key_norms */                                  \
-                                    .Ret<ffi::Buffer<kind>>() /* outputs */)
-HANDLER(rows_float32, ffi::F32);
-HANDLER(rows_float64, ffi::F64);
+template <ffi::DataType KIND>
+ffi::Error moved_by(In<KIND> gram, In<KIND> labels, In<KIND> rates, In<KIND> logits, ffi::RemainingArgs, Out<KIND> query,
+                    Out<KIND> key, Out<KIND> value, Out<KIND> fed_query, Out<KIND> fed_key, Out<KIND> fed_value) {
+  using T = ffi::NativeType<KIND>;
+  const auto shape = logits.dimensions(), matrix = query->dimensions();
+  const size_t rank = shape.size();
+  const Sizes size = {shape[rank - 3], shape[rank - 1], matrix[rank - 3], matrix[rank - 2]};
+  const int64_t P = size.features, N = size.samples, M = size.tokens, rows = P * size.basis;
+  const int64_t runs = gram.element_count() / (P * P);
+  for (int64_t n = 0; n < runs; ++n) {
+    const auto of = [n](auto& buffer, int64_t each) { return buffer.typed_data() + n * each; };
+    const Moved<T> run = {of(*query, rows),     of(*key, rows),     of(*value, P),
+                          of(*fed_query, rows), of(*fed_key, rows), of(*fed_value, P)};
+    const T* rate = of(rates, 2);
+    (size.basis < WIDTH<T> ? move_narrow<T> : move<T>)(of(gram, P * P), of(labels, N), rate[0], rate[1],
+                                                       of(logits, N * M * M), size, run);
+  }
+  return ffi::Error::Success();
+}
+
+#define HANDLERS(type, kind)                                                                                          \
+  XLA_FFI_DEFINE_HANDLER_SYMBOL(rows_seen_##type, seen_of<kind>,                                                      \
+                                ffi::Ffi::Bind()                                                                      \
+                                    .Arg<In<kind>>() /* labels */                                                     \
+                                    .Arg<In<kind>>() /* query */                                                      \
+                                    .Arg<In<kind>>() /* key */                                                        \
+                                    .Arg<In<kind>>() /* value */                                                      \
+                                    .Ret<In<kind>>() /* logits */                                                     \
+                                    .Ret<In<kind>>() /* values */                                                     \
+                                    .Ret<In<kind>>() /* query_norms */                                                \
+                                    .Ret<In<kind>>() /* key_norms */                                                  \
+                                    .Ret<In<kind>>() /* outputs */);                                                  \
+  XLA_FFI_DEFINE_HANDLER_SYMBOL(rows_moved_##type, moved_by<kind>,                                                    \
+                                ffi::Ffi::Bind()                                                                      \
+                                    .Arg<In<kind>>() /* gram */                                                       \
+                                    .Arg<In<kind>>() /* labels */                                                     \
+                                    .Arg<In<kind>>() /* step sizes: of queries and keys, of values */                 \
+                                    .Arg<In<kind>>() /* logits */                                                     \
+                                    .RemainingArgs() /* what is moved, where it lies */                               \
+                                    .Ret<In<kind>>() /* query */                                                      \
+                                    .Ret<In<kind>>() /* key */                                                        \
+                                    .Ret<In<kind>>() /* value */                                                      \
+                                    .Ret<In<kind>>() /* fed_query */                                                  \
+                                    .Ret<In<kind>>() /* fed_key */                                                    \
+                                    .Ret<In<kind>>() /* fed_value */)
+HANDLERS(float32, ffi::F32);
+HANDLERS(float64, ffi::F64);

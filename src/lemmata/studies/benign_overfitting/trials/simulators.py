@@ -127,39 +127,46 @@ class Rows(NamedTuple):
         return fresh.logits + moved, fresh.tokens(self.value[:2], fresh.value + fresh.cross @ self.fed_value)
 
 
-Advanced = tuple[Rows, View]
-
-
-def advanced(rows: Rows, view: View, rate: Array, attention: Array | float, value: Array | float) -> Advanced:
-    """One step of the row form, and what is seen after it; by the kernel where there is one."""
-    given = (rows, view, rate, attention, value)
-    if not native.loaded(KERNEL, "rows_float32", "rows_float64"):
-        return advanced_in_jax(*given)
-    return jax.lax.platform_dependent(*given, cpu=advanced_by_kernel, default=advanced_in_jax)
-
-
-def advanced_in_jax(
-    rows: Rows, view: View, rate: Array, attention: Array | float, value: Array | float
-) -> Advanced:
-    after = rows.step(rate, drive(view, rows.start.labels).scaled(attention, value))
-    return after, after.view()
-
-
 KERNEL = Path(__file__).with_name("rows.cc")
+HANDLERS = [f"rows_{what}_{kind}" for what in ("seen", "moved") for kind in ("float32", "float64")]
 
 
-def advanced_by_kernel(
+def seen(rows: Rows) -> View:
+    """What the row form shows; by the kernel where there is one."""
+    if not native.loaded(KERNEL, *HANDLERS):
+        return rows.view()
+    return jax.lax.platform_dependent(rows, cpu=seen_by_kernel, default=Rows.view)
+
+
+def moved(rows: Rows, view: View, rate: Array, attention: Array | float, value: Array | float) -> Rows:
+    """The row form one step later; by the kernel where there is one."""
+    given = (rows, view, rate, attention, value)
+    if not native.loaded(KERNEL, *HANDLERS):
+        return moved_in_jax(*given)
+    return jax.lax.platform_dependent(*given, cpu=moved_by_kernel, default=moved_in_jax)
+
+
+def moved_in_jax(rows: Rows, view: View, rate: Array, attention: Array | float, value: Array | float) -> Rows:
+    return rows.step(rate, drive(view, rows.start.labels).scaled(attention, value))
+
+
+def seen_by_kernel(rows: Rows) -> View:
+    """What `Rows.view` gives, from the kernel."""
+    kinds = [jax.ShapeDtypeStruct(like.shape, like.dtype) for like in jax.eval_shape(rows.view)]
+    call = jax.ffi.ffi_call(f"rows_seen_{rows.query.dtype}", kinds, vmap_method="broadcast_all")
+    return View(*call(rows.start.labels, rows.query, rows.key, rows.value))
+
+
+def moved_by_kernel(
     rows: Rows, view: View, rate: Array, attention: Array | float, value: Array | float
-) -> Advanced:
-    """What `advanced_in_jax` gives, from the kernel, which moves rows where they lie."""
-    start, moved = rows.start, rows[1:]
-    kinds = [jax.ShapeDtypeStruct(like.shape, like.dtype) for like in (*moved, *view)]
-    places = {4 + number: number for number in range(len(moved))}
-    name, lanes = f"rows_{start.gram.dtype}", "broadcast_all"
-    call = jax.ffi.ffi_call(name, kinds, vmap_method=lanes, input_output_aliases=places)
-    rates = jnp.stack([rate * attention, rate * value * start.readout_square]).astype(start.gram.dtype)
-    found = call(start.gram, start.labels, rates, view.logits, *moved)
-    return Rows(start, *found[: len(moved)]), View(*found[len(moved) :])
+) -> Rows:
+    """What `moved_in_jax` gives, from the kernel, which moves rows where they lie."""
+    start, here = rows.start, rows[1:]
+    kinds = [jax.ShapeDtypeStruct(like.shape, like.dtype) for like in here]
+    name, places = f"rows_moved_{rows.query.dtype}", {4 + number: number for number in range(len(here))}
+    call = jax.ffi.ffi_call(name, kinds, vmap_method="broadcast_all", input_output_aliases=places)
+    rates = jnp.stack([rate * attention, rate * value * start.readout_square]).astype(rows.query.dtype)
+    return Rows(start, *call(start.gram, start.labels, rates, view.logits, *here))
 
 
 # Gram form -------------------------------------------------------------------------------------------------------------
