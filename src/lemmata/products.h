@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <utility>
 
 #include "vectors.h"
@@ -79,8 +80,13 @@ inline void inner_products(const T* const* a, const T* const* b, int64_t count, 
       if (tail.rest) add([&tail](const T* row) { return tail.of(row); });
       T part[W];
       at(part) = sums_of<T>(sum);
-      for (int64_t r = 0; r < DOWN && i + r < count; ++r)
-        for (int64_t s = 0; s < ACROSS && j + s < count; ++s) found[(i + r) * count + j + s] = part[r * ACROSS + s];
+      for (int64_t r = 0; r < DOWN && i + r < count; ++r) {
+        T *to = found + (i + r) * count + j, *from = part + r * ACROSS;
+        if (j + ACROSS <= count)
+          std::memcpy(to, from, ACROSS * sizeof(T));
+        else
+          std::copy(from, from + count - j, to);
+      }
     }
 }
 

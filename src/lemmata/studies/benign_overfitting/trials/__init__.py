@@ -24,6 +24,7 @@ from lemmata.studies.benign_overfitting.trials.simulators import (
     Leading,
     Rows,
     View,
+    by_kernel,
     drive,
     moved,
     seen,
@@ -86,6 +87,10 @@ class BenignOverfitting(Trained):
             "this study is about plain full-batch descent on the logistic loss to a target: descent takes method=gd, "
             f"loss=logistic, batches=full and stop=target, not {plain.method}, {plain.loss}, {plain.batches}, {plain.stop}.",
         )
+
+    @property
+    def steps_by_kernel(self) -> bool:
+        return self.simulator == "row" and by_kernel()
 
     def rate(self, step: Array) -> Array:
         """The step size at a step."""

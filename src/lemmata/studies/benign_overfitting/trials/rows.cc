@@ -47,17 +47,18 @@ T attend(const T* logits, const T* values, int64_t tokens, T* attention, T* seen
   const int64_t stride = rounded_up(tokens, W);
   T total = 0;
   for (int64_t i = 0; i < tokens; i += W) {
+    const int64_t count = std::min(W, tokens - i);
     T* rows = attention + i * stride;
-    Vector<T> top[W], sum[W] = {}, mean[W] = {};
-    for (int64_t r = 0; r < W; ++r) {
+    Vector<T> top[W] = {}, sum[W] = {}, mean[W] = {};
+    for (int64_t r = 0; r < count; ++r) {
       T* row = rows + r * stride;
       at(row + stride - W) = Vector<T>{} - T(__builtin_inf());
-      if (i + r < tokens) std::memcpy(row, logits + (i + r) * tokens, tokens * sizeof(T));
+      std::memcpy(row, logits + (i + r) * tokens, tokens * sizeof(T));
       top[r] = at(row);
       for (int64_t j = W; j < stride; j += W) top[r] = at(row + j) > top[r] ? at(row + j) : top[r];
     }
     const Vector<T> most = largest_of<T>(top);
-    for (int64_t r = 0; r < W; ++r)
+    for (int64_t r = 0; r < count; ++r)
       for (int64_t j = 0; j < stride; j += W) {
         const Vector<T> weight = exponential<T>(at(rows + r * stride + j) - most[r]);
         sum[r] += weight, mean[r] += weight * at(values + j);
@@ -65,9 +66,10 @@ T attend(const T* logits, const T* values, int64_t tokens, T* attention, T* seen
       }
     const Vector<T> share = T(1) / sums_of<T>(sum);
     at(seen + i) = share * sums_of<T>(mean);
-    for (int64_t r = 0; r < W; ++r)
+    for (int64_t r = 0; r < count; ++r) {
       for (int64_t j = 0; j < stride; j += W) at(rows + r * stride + j) *= share[r];
-    for (int64_t r = 0; r < W && i + r < tokens; ++r) total += seen[i + r];
+      total += seen[i + r];
+    }
   }
   return total / T(tokens);
 }

@@ -16,6 +16,7 @@ In all of them the step of queries and keys can be taken `attention` times, that
 0 freezes them.
 """
 
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -131,19 +132,20 @@ KERNEL = Path(__file__).with_name("rows.cc")
 HANDLERS = [f"rows_{what}_{kind}" for what in ("seen", "moved") for kind in ("float32", "float64")]
 
 
+@cache
+def by_kernel() -> bool:
+    """Whether the kernel moves rows."""
+    return jax.default_backend() == "cpu" and native.loaded(KERNEL, *HANDLERS)
+
+
 def seen(rows: Rows) -> View:
     """What the row form shows; by the kernel where there is one."""
-    if not native.loaded(KERNEL, *HANDLERS):
-        return rows.view()
-    return jax.lax.platform_dependent(rows, cpu=seen_by_kernel, default=Rows.view)
+    return seen_by_kernel(rows) if by_kernel() else rows.view()
 
 
 def moved(rows: Rows, view: View, rate: Array, attention: Array | float, value: Array | float) -> Rows:
     """The row form one step later; by the kernel where there is one."""
-    given = (rows, view, rate, attention, value)
-    if not native.loaded(KERNEL, *HANDLERS):
-        return moved_in_jax(*given)
-    return jax.lax.platform_dependent(*given, cpu=moved_by_kernel, default=moved_in_jax)
+    return (moved_by_kernel if by_kernel() else moved_in_jax)(rows, view, rate, attention, value)
 
 
 def moved_in_jax(rows: Rows, view: View, rate: Array, attention: Array | float, value: Array | float) -> Rows:
@@ -152,8 +154,11 @@ def moved_in_jax(rows: Rows, view: View, rate: Array, attention: Array | float, 
 
 def seen_by_kernel(rows: Rows) -> View:
     """What `Rows.view` gives, from the kernel."""
-    kinds = [jax.ShapeDtypeStruct(like.shape, like.dtype) for like in jax.eval_shape(rows.view)]
-    call = jax.ffi.ffi_call(f"rows_seen_{rows.query.dtype}", kinds, vmap_method="broadcast_all")
+    samples, features, dtype = len(rows.start.labels), len(rows.value), rows.query.dtype
+    tokens = (features - 2) // samples + 1
+    shapes = ((samples, tokens, tokens), (samples, tokens), (features,), (features,), (samples,))
+    kinds = [jax.ShapeDtypeStruct(shape, dtype) for shape in shapes]
+    call = jax.ffi.ffi_call(f"rows_seen_{dtype}", kinds, vmap_method="broadcast_all")
     return View(*call(rows.start.labels, rows.query, rows.key, rows.value))
 
 
