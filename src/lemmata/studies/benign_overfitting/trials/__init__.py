@@ -246,11 +246,11 @@ def by_kind(rows: Float[Array, " features"], tokens: int) -> Float[Array, "3"]:
     return _averages(np.concatenate([[0, 0], noise])).astype(rows.dtype) @ rows
 
 
-def _averages(kinds: np.ndarray) -> np.ndarray:
+def _averages(kinds: np.ndarray) -> Array:
     """The matrix that averages over each of `KINDS`: few products compile in less time than many slices and their sums."""
     own = kinds == np.arange(len(KINDS))[:, None]
     count = own.sum(axis=1, keepdims=True)
-    return np.where(count, own / np.maximum(count, 1), np.nan)
+    return jnp.asarray(np.where(count, own / np.maximum(count, 1), np.nan))
 
 
 def _norms(state: State) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
