@@ -52,11 +52,12 @@ def torch_loss(weights: Arrays, batch: Arrays) -> Any:
 
 
 def work(samples: int, tokens: int, dim: int, key_dim: int) -> Work:
-    """Logits and the two feeds of queries and keys (N M^2 b each), and one product with the Gram matrix (P^2 (2b + 1))."""
+    """Logits and the two feeds of queries and keys (N M^2 b each), one product with the Gram matrix (P^2 (2b + 1)), and
+    attention (N M^2 exponentials)."""
     rows = 2 + samples * (tokens - 1)
     basis = min(2 * rows, key_dim)
     operations = 6 * samples * tokens**2 * basis + 2 * rows**2 * (2 * basis + 1)
-    return Work(operations, 4 * (rows**2 + 8 * rows * basis))
+    return Work(operations, 4 * (rows**2 + 8 * rows * basis), exponentials=samples * tokens**2)
 
 
 def extra(paper: bool) -> dict[str, Measure]:

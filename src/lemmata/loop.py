@@ -86,13 +86,14 @@ def _nothing(trial: Descending, key: Key) -> Lanes:
     return jax.tree.map(blank, one)
 
 
-@traced_once(_of_lanes)
 def run_block(lanes: Lanes, most: Int[Array, ""], spare: Int[Array, ""]) -> Lanes:
-    """Advance all running lanes by up to `most` steps, until no more than `spare` of them are still running.
+    """Advance all running lanes by up to `most` steps, until no more than `spare` of them are still running."""
+    return (_run_briefly_compiled if lanes.trial.steps_by_kernel else _run)(lanes, most, spare)
 
-    Steps go in a loop of their own that ends where a lane has come to a logged step, so that looking stands in the program
-    once, apart from the steps.
-    """
+
+def _block(lanes: Lanes, most: Int[Array, ""], spare: Int[Array, ""]) -> Lanes:
+    """Steps go in a loop of their own that ends where a lane has come to a logged step, so that looking stands in the program
+    once, apart from the steps."""
     example = jax.tree.map(lambda leaf: leaf[0], lanes.trial)
     log_steps = jnp.asarray(example.log_steps)
     width = lanes.step.shape[0]
@@ -126,6 +127,9 @@ def run_block(lanes: Lanes, most: Int[Array, ""], spare: Int[Array, ""]) -> Lane
     return jax.lax.while_loop(
         lambda c: going(*c) | jnp.any(due(c[1])), stretch, (jnp.zeros_like(most), lanes)
     )[1]
+
+
+_run, _run_briefly_compiled = traced_once(_of_lanes)(_block), traced_once(_of_lanes, BRIEF)(_block)
 
 
 @traced_once(_of_lanes, BRIEF)

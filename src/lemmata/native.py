@@ -19,6 +19,8 @@ from lemmata.guard import cache_folder
 from lemmata.source import headers
 
 OPTIONS = ("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", "-w")
+CLANG = ("-fmax-type-align=4",)
+"""Clang forgets in templates that the vectors of `vectors.h` may lie anywhere, and would read them as if they did not."""
 HOME = Path(__file__).parent
 
 _kernels: dict[str, tuple[str, ...]] = {}
@@ -67,7 +69,8 @@ def _compiled(source: Path) -> Path:
     # What the compiler defines by itself: its version, and the instructions that it may use.
     told = _said(compiler, "-march=native", "-dM", "-E", "-x", "c++", os.devnull)
     included = [header.read_text() for header in headers(source)]
-    code = "\0".join((source.read_text(), *included, told, *OPTIONS, version("jaxlib")))
+    options = OPTIONS + CLANG if "__clang__" in told else OPTIONS
+    code = "\0".join((source.read_text(), *included, told, *options, version("jaxlib")))
     name = f"{source.stem}-{hashlib.sha256(code.encode()).hexdigest()[:16]}.so"
     library = cache_folder() / "kernels" / name
     if not library.exists():
@@ -75,7 +78,7 @@ def _compiled(source: Path) -> Path:
         with tempfile.TemporaryDirectory(dir=library.parent) as folder:
             made = Path(folder) / name
             found = (f"-I{HOME}", f"-I{jax.ffi.include_dir()}")
-            _said(compiler, *OPTIONS, *found, str(source), "-o", str(made))
+            _said(compiler, *options, *found, str(source), "-o", str(made))
             made.replace(library)  # at once: another process may be looking for it
     return library
 

@@ -105,25 +105,29 @@ void product(Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t co
   }
 }
 
-// Of all pieces of so many numbers in two vectors the first halves, or the second ones.
-template <int PIECE, int FROM, typename T, int... Q>
-inline Vector<T> halves(Vector<T> one, Vector<T> other, std::integer_sequence<int, Q...>) {
-  return __builtin_shufflevector(one, other, (Q / (PIECE / 2) * PIECE + Q % (PIECE / 2) + FROM)...);
+template <typename T, int SIZE, typename Both, int... PLACE>
+inline Vector<T> halved(Vector<T> a, Vector<T> b, Both both, std::integer_sequence<int, PLACE...>) {
+  return both(__builtin_shufflevector(a, b, (2 * (PLACE / SIZE) * SIZE + PLACE % SIZE)...),
+              __builtin_shufflevector(a, b, (2 * (PLACE / SIZE) * SIZE + SIZE + PLACE % SIZE)...));
 }
 
-// The sums over the numbers of each of several vectors, as one vector.
-template <typename T, int PIECE = int(WIDTH<T>)>
-inline Vector<T> sums_of(const Vector<T>* given) {
-  if constexpr (PIECE == 1) {
-    return *given;
-  } else {
-    constexpr std::make_integer_sequence<int, int(WIDTH<T>)> PLACES;
-    Vector<T> found[PIECE / 2];
-    UNROLL for (int q = 0; q < PIECE / 2; ++q)
-      found[q] = halves<PIECE, 0, T>(given[2 * q], given[2 * q + 1], PLACES) +
-                 halves<PIECE, PIECE / 2, T>(given[2 * q], given[2 * q + 1], PLACES);
-    return sums_of<T, PIECE / 2>(found);
-  }
+// Each of as many vectors as a vector has numbers made one number, in order: `both` puts two together.
+template <typename T, int SIZE = WIDTH<T> / 2, typename Both>
+inline Vector<T> across(Vector<T>* many, Both both) {
+  UNROLL for (int q = 0; q < SIZE; ++q)
+    many[q] = halved<T, SIZE>(many[2 * q], many[2 * q + 1], both, std::make_integer_sequence<int, WIDTH<T>>{});
+  if constexpr (SIZE > 1) return across<T, SIZE / 2>(many, both);
+  return many[0];
+}
+
+template <typename T>
+inline Vector<T> sums_of(Vector<T>* many) {
+  return across<T>(many, [](Vector<T> a, Vector<T> b) { return a + b; });
+}
+
+template <typename T>
+inline Vector<T> largest_of(Vector<T>* many) {
+  return across<T>(many, [](Vector<T> a, Vector<T> b) { return a > b ? a : b; });
 }
 
 // R rows and some columns of a b^T.

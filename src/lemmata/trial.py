@@ -99,6 +99,11 @@ class Descending(Trial):
     def log_steps(self) -> tuple[int, ...]:
         """The steps at which `watch` is recorded."""
 
+    @property
+    def steps_by_kernel(self) -> bool:
+        """Whether a kernel takes the steps: what is left of them is then compiled briefly."""
+        return False
+
     @abstractmethod
     def start(self, key: Key) -> State:
         """The state before the first step; all randomness comes from `key`."""

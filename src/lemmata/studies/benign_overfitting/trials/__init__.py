@@ -4,6 +4,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from lemmata.descent import Descent, Trained, logistic_loss
@@ -17,7 +18,17 @@ from lemmata.studies.benign_overfitting.trials.instances import (
     explicit_instance,
     wishart_instance,
 )
-from lemmata.studies.benign_overfitting.trials.simulators import Direct, Grams, Leading, Rows, View, drive
+from lemmata.studies.benign_overfitting.trials.simulators import (
+    Direct,
+    Grams,
+    Leading,
+    Rows,
+    View,
+    by_kernel,
+    drive,
+    moved,
+    seen,
+)
 from lemmata.trial import Key, Precision, Tracks, fixed
 
 KINDS = ("signal", "strong", "weak")
@@ -77,6 +88,10 @@ class BenignOverfitting(Trained):
             f"loss=logistic, batches=full and stop=target, not {plain.method}, {plain.loss}, {plain.batches}, {plain.stop}.",
         )
 
+    @property
+    def steps_by_kernel(self) -> bool:
+        return self.simulator == "row" and by_kernel()
+
     def rate(self, step: Array) -> Array:
         """The step size at a step."""
         left = jnp.where(self.ramp_steps > 0, jnp.clip(1 - step / jnp.maximum(self.ramp_steps, 1), 0, 1), 0)
@@ -102,7 +117,7 @@ class BenignOverfitting(Trained):
             simulation = Direct.begin(start, self.descent)
         else:
             simulation = forms[self.simulator].begin(start)
-        view = simulation.view()
+        view = _view(simulation)
         norms = (view.query_norms, view.key_norms)
         return State(simulation, view, norms, jnp.zeros((), jnp.int32), jnp.zeros((), self.precision))
 
@@ -115,16 +130,16 @@ class BenignOverfitting(Trained):
         )
 
     def step(self, state: State) -> State:
-        rate, descent = self.rate(state.step), self.descent
-        if isinstance(state.simulation, Direct):
-            simulation = state.simulation.step(descent, rate, self.value_rate)
+        rate, now = self.rate(state.step), state.simulation
+        sizes = (self.descent.attention_rate, self.value_rate)
+        if isinstance(now, Rows):
+            simulation = moved(now, state.view, rate, *sizes)
+        elif isinstance(now, Direct):
+            simulation = now.step(self.descent, rate, self.value_rate)
         else:
-            push = drive(state.view, state.simulation.start.labels).scaled(
-                descent.attention_rate, self.value_rate
-            )
-            simulation = state.simulation.step(rate, push)
+            simulation = now.step(rate, drive(state.view, now.start.labels).scaled(*sizes))
         return state._replace(
-            simulation=simulation, view=simulation.view(), step=state.step + 1, time=state.time + rate
+            simulation=simulation, view=_view(simulation), step=state.step + 1, time=state.time + rate
         )
 
     def loss(self, state: State) -> Float[Array, ""]:
@@ -204,9 +219,13 @@ class BenignOverfitting(Trained):
         }
 
 
+def _view(simulation: Rows | Grams | Leading | Direct) -> View:
+    return seen(simulation) if isinstance(simulation, Rows) else simulation.view()
+
+
 def margins(state: State) -> Float[Array, " samples"]:
     """y_n f(X_n)."""
-    return state.simulation.start.labels * output(state.view.logits, state.view.values)
+    return state.simulation.start.labels * state.view.outputs
 
 
 def signed_values(state: State) -> tuple[Array, Array, Array]:
@@ -217,15 +236,21 @@ def signed_values(state: State) -> tuple[Array, Array, Array]:
 
 def table(weights: Float[Array, "samples query key"]) -> Float[Array, "3 3"]:
     """Means over samples by kind of query and key: signal, strong noise, weak noise (NaN where there is no weak noise)."""
-    parts = (slice(0, 1), slice(1, 2), slice(2, None))
-    mean = jnp.mean(weights, axis=0)
-    return jnp.stack([jnp.stack([jnp.mean(mean[a, b]) for b in parts]) for a in parts])
+    kinds = _averages(np.minimum(np.arange(weights.shape[-1]), 2)).astype(weights.dtype)
+    return kinds @ jnp.mean(weights, axis=0) @ kinds.T
 
 
 def by_kind(rows: Float[Array, " features"], tokens: int) -> Float[Array, "3"]:
     """Means over features by kind: signals, strong noise, weak noise."""
-    noise = rows[2:].reshape(-1, tokens - 1)
-    return jnp.stack([jnp.mean(rows[:2]), jnp.mean(noise[:, 0]), jnp.mean(noise[:, 1:])])
+    noise = np.tile(np.minimum(np.arange(1, tokens), 2), (len(rows) - 2) // (tokens - 1))
+    return _averages(np.concatenate([[0, 0], noise])).astype(rows.dtype) @ rows
+
+
+def _averages(kinds: np.ndarray) -> Array:
+    """The matrix that averages over each of `KINDS`: few products compile in less time than many slices and their sums."""
+    own = kinds == np.arange(len(KINDS))[:, None]
+    count = own.sum(axis=1, keepdims=True)
+    return jnp.asarray(np.where(count, own / np.maximum(count, 1), np.nan))
 
 
 def _norms(state: State) -> tuple[tuple[Array, Array], tuple[Array, Array]]:

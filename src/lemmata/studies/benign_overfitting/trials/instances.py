@@ -86,14 +86,16 @@ def draw_explicit(data: Data, network: Network, test_points: int, key: Key, dtyp
 def explicit_instance(drawn: Explicit) -> Instance:
     """The reduced variables of explicit data and weights."""
     (rows, labels), (fresh, fresh_labels), weights = drawn
+    noise = fresh[2:]  # signals are those of the training set
     query, key = rows @ weights.query, rows @ weights.key
-    fresh_query, fresh_key = fresh @ weights.query, fresh @ weights.key
+    fresh_query, fresh_key = noise @ weights.query, noise @ weights.key
     value_of = weights.value @ weights.readout
-    logits = jnp.einsum("nih,njh->nij", gather(fresh_query, fresh_labels), gather(fresh_key, fresh_labels))
+    all_of = [(query, fresh_query), (key, fresh_key)]
+    tokens = [gather(jnp.concatenate([own[:2], new]), fresh_labels) for own, new in all_of]
+    logits = jnp.einsum("nih,njh->nij", *tokens)
     if 2 * rows.shape[0] < weights.query.shape[1]:
         basis = span_basis(jnp.concatenate([query, key]))
         query, key, fresh_query, fresh_key = (m @ basis for m in (query, key, fresh_query, fresh_key))
-    noise = fresh[2:]
     return Instance(
         labels=labels,
         gram=rows @ rows.T,
@@ -101,7 +103,7 @@ def explicit_instance(drawn: Explicit) -> Instance:
         key=key,
         value=rows @ value_of,
         readout_square=jnp.sum(weights.readout**2),
-        fresh=Fresh(fresh_labels, noise @ rows.T, fresh_query[2:], fresh_key[2:], noise @ value_of, logits),
+        fresh=Fresh(fresh_labels, noise @ rows.T, fresh_query, fresh_key, noise @ value_of, logits),
     )
 
 

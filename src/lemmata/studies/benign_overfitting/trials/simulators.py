@@ -16,6 +16,8 @@ In all of them the step of queries and keys can be taken `attention` times, that
 0 freezes them.
 """
 
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 import equinox as eqx
@@ -23,6 +25,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from lemmata import native
 from lemmata.descent import Descent, Fit, advance, begin, logistic_loss
 from lemmata.studies.benign_overfitting.data import feature_index, gather, scatter
 from lemmata.studies.benign_overfitting.network import Weights, look, output
@@ -36,6 +39,11 @@ class View(NamedTuple):
     values: Float[Array, "samples token"]
     query_norms: Float[Array, " features"]
     key_norms: Float[Array, " features"]
+    outputs: Float[Array, " samples"]
+
+    @staticmethod
+    def of(logits: Array, values: Array, query_norms: Array, key_norms: Array) -> "View":
+        return View(logits, values, query_norms, key_norms, output(logits, values))
 
 
 class Drive(NamedTuple):
@@ -91,7 +99,7 @@ class Rows(NamedTuple):
         q, k = gather(self.query, self.start.labels), gather(self.key, self.start.labels)
         logits = jnp.einsum("nih,njh->nij", q, k)
         norms = (jnp.sum(m**2, axis=1) for m in (self.query, self.key))
-        return View(logits, gather(self.value, self.start.labels), *norms)
+        return View.of(logits, gather(self.value, self.start.labels), *norms)
 
     def step(self, rate: Array, push: Drive) -> "Rows":
         """S is applied sample by sample (it has no other entries); then one product with G moves all rows."""
@@ -120,6 +128,52 @@ class Rows(NamedTuple):
         return fresh.logits + moved, fresh.tokens(self.value[:2], fresh.value + fresh.cross @ self.fed_value)
 
 
+KERNEL = Path(__file__).with_name("rows.cc")
+HANDLERS = [f"rows_{what}_{kind}" for what in ("seen", "moved") for kind in ("float32", "float64")]
+
+
+@cache
+def by_kernel() -> bool:
+    """Whether the kernel moves rows."""
+    return jax.default_backend() == "cpu" and native.loaded(KERNEL, *HANDLERS)
+
+
+def seen(rows: Rows) -> View:
+    """What the row form shows; by the kernel where there is one."""
+    return seen_by_kernel(rows) if by_kernel() else rows.view()
+
+
+def moved(rows: Rows, view: View, rate: Array, attention: Array | float, value: Array | float) -> Rows:
+    """The row form one step later; by the kernel where there is one."""
+    return (moved_by_kernel if by_kernel() else moved_in_jax)(rows, view, rate, attention, value)
+
+
+def moved_in_jax(rows: Rows, view: View, rate: Array, attention: Array | float, value: Array | float) -> Rows:
+    return rows.step(rate, drive(view, rows.start.labels).scaled(attention, value))
+
+
+def seen_by_kernel(rows: Rows) -> View:
+    """What `Rows.view` gives, from the kernel."""
+    samples, features, dtype = len(rows.start.labels), len(rows.value), rows.query.dtype
+    tokens = (features - 2) // samples + 1
+    shapes = ((samples, tokens, tokens), (samples, tokens), (features,), (features,), (samples,))
+    kinds = [jax.ShapeDtypeStruct(shape, dtype) for shape in shapes]
+    call = jax.ffi.ffi_call(f"rows_seen_{dtype}", kinds, vmap_method="broadcast_all")
+    return View(*call(rows.start.labels, rows.query, rows.key, rows.value))
+
+
+def moved_by_kernel(
+    rows: Rows, view: View, rate: Array, attention: Array | float, value: Array | float
+) -> Rows:
+    """What `moved_in_jax` gives, from the kernel, which moves rows where they lie."""
+    start, here = rows.start, rows[1:]
+    kinds = [jax.ShapeDtypeStruct(like.shape, like.dtype) for like in here]
+    name, places = f"rows_moved_{rows.query.dtype}", {4 + number: number for number in range(len(here))}
+    call = jax.ffi.ffi_call(name, kinds, vmap_method="broadcast_all", input_output_aliases=places)
+    rates = jnp.stack([rate * attention, rate * value * start.readout_square]).astype(rows.query.dtype)
+    return Rows(start, *call(start.gram, start.labels, rates, view.logits, *here))
+
+
 # Gram form -------------------------------------------------------------------------------------------------------------
 
 
@@ -146,7 +200,7 @@ class Grams(NamedTuple):
     def view(self) -> View:
         p = self.qq.shape[1]
         norms = (jnp.diagonal(m[:p]) for m in (self.qq, self.kk))
-        return View(
+        return View.of(
             within_samples(self.qk, self.start.labels), gather(self.value[:p], self.start.labels), *norms
         )
 
@@ -215,7 +269,8 @@ class Leading(NamedTuple):
 
     def view(self) -> View:
         values = gather(self.value[: self.logits.shape[0]], self.start.labels)
-        return View(within_samples(self.logits, self.start.labels), values, self.query_norms, self.key_norms)
+        logits = within_samples(self.logits, self.start.labels)
+        return View.of(logits, values, self.query_norms, self.key_norms)
 
     def step(self, rate: Array, push: Drive) -> "Leading":
         p = self.logits.shape[0]
@@ -264,7 +319,7 @@ class Direct(NamedTuple):
     def view(self) -> View:
         logits, values = look(self.weights, self.tokens)
         norms = (jnp.sum((self.start.train.rows @ w) ** 2, axis=1) for w in self.weights[:2])
-        return View(logits, values, *norms)
+        return View.of(logits, values, *norms)
 
     def step(self, descent: Descent, rate: Array, value: Array | float) -> "Direct":
         here = eqx.tree_at(lambda d: d.learning_rate, descent, rate)
