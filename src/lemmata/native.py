@@ -4,13 +4,14 @@ A kernel is an addition. The same exists in JAX, which says what it computes, wh
 there is no compiler. What kernels share is in `vectors.h`.
 """
 
+import contextlib
 import ctypes
 import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -66,8 +67,7 @@ def _compiled(source: Path) -> Path:
     compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
     if compiler is None:
         raise OSError("there is no C++ compiler.")
-    # What the compiler defines by itself: its version, and the instructions that it may use.
-    told = _said(compiler, "-march=native", "-dM", "-E", "-x", "c++", os.devnull)
+    told = _defined(compiler)
     included = [header.read_text() for header in headers(source)]
     options = OPTIONS + CLANG if "__clang__" in told else OPTIONS
     code = "\0".join((source.read_text(), *included, told, *options, version("jaxlib")))
@@ -75,12 +75,31 @@ def _compiled(source: Path) -> Path:
     library = cache_folder() / "kernels" / name
     if not library.exists():
         library.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=library.parent) as folder:
+        with _alone(library.with_suffix(".lock")), tempfile.TemporaryDirectory(dir=library.parent) as folder:
+            if library.exists():
+                return library
             made = Path(folder) / name
             found = (f"-I{HOME}", f"-I{jax.ffi.include_dir()}")
             _said(compiler, *options, *found, str(source), "-o", str(made))
             made.replace(library)  # at once: another process may be looking for it
     return library
+
+
+@cache
+def _defined(compiler: str) -> str:
+    """What a compiler defines by itself: its version, and the instructions that it may use."""
+    return _said(compiler, "-march=native", "-dM", "-E", "-x", "c++", os.devnull)
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """One process at a time where the system knows such locks: workers that start together compile a kernel once."""
+    with path.open("w") as file:
+        with contextlib.suppress(ImportError, OSError):
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _said(*command: str) -> str:
