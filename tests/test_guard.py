@@ -39,9 +39,21 @@ def test_a_session_that_started_jax_without_the_guard_is_refused(tmp_path):
 def test_a_wrong_program_is_refused_in_one_sentence(monkeypatch, tmp_path):
     monkeypatch.setenv("LEMMATA_CACHE", str(tmp_path))
     monkeypatch.setattr(guard, "unsound", lambda: "a product, then its sum")
+    guard.check.cache_clear()
     with pytest.raises(BadInput, match="wrong numbers here"):
         guard.check()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_session_is_looked_at_once(monkeypatch, tmp_path):
+    monkeypatch.setenv("LEMMATA_CACHE", str(tmp_path))
+    looks = []
+    monkeypatch.setattr(guard, "unsound", lambda: looks.append(1) or "")
+    monkeypatch.setattr(guard, "_late", True)
+    guard.check.cache_clear()
+    guard.check()
+    guard.check()
+    assert looks == [1]
 
 
 def test_float64_is_on_inside_and_as_before_outside():

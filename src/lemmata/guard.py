@@ -8,6 +8,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -28,8 +29,10 @@ def apply() -> None:
         os.environ["XLA_FLAGS"] = f"{flags} {FLAG}".strip()
 
 
+@cache
 def check() -> None:
-    """Refuse to train where known bad programs come out wrong; looked at once for each installed jaxlib."""
+    """Refuse to train where known bad programs come out wrong; looked at once for each installed jaxlib, and once in a process
+    that had JAX before the guard."""
     seen = (
         cache_folder()
         / f"sound-jaxlib-{version('jaxlib')}-python-{sys.version_info.major}{sys.version_info.minor}"

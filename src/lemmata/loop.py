@@ -118,10 +118,12 @@ def _block(lanes: Lanes, most: Int[Array, ""], spare: Int[Array, ""]) -> Lanes:
         return count + 1, now._replace(state=state, step=step, status=status, tracks=tracks)
 
     def stretch(carry: tuple[Array, Lanes]) -> tuple[Array, Lanes]:
-        """Look at what is due, then advance to the next look."""
+        """Look at what is due, then advance to the next look. Most blocks begin between two looks, and one can cost as much
+        as a hundred steps."""
         count, now = carry
         seen = due(now)
-        now = now._replace(curves=_write(now, seen), logs=now.logs + seen)
+        curves = jax.lax.cond(jnp.any(seen), lambda: _write(now, seen), lambda: now.curves)
+        now = now._replace(curves=curves, logs=now.logs + seen)
         return jax.lax.while_loop(lambda c: going(*c) & ~jnp.any(due(c[1])), advance, (count, now))
 
     return jax.lax.while_loop(

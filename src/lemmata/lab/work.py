@@ -68,8 +68,11 @@ class Chunk:
         return replace(self, cells=tuple(cell for cell in self.cells if cell.id not in gone))
 
 
-BLOCK = 512
-"""Steps between two looks at which runs have stopped, when none has to be replaced before."""
+BLOCK, MOST = 512, 2**20
+"""Steps between two looks at which runs have stopped, when none has to be replaced before: the first, and the most."""
+
+BRIEFLY = 0.25
+"""Blocks that take fewer seconds are followed by twice as many steps: to call a program takes a millisecond."""
 
 EVERY = 2.0
 """Seconds between two parts of the outcomes of a chunk: what is given back can be kept."""
@@ -203,19 +206,21 @@ def _run_lanes(chunk: Chunk) -> Iterator[Outcome]:
     logged = np.asarray(_descending(chunk.cells[0]).log_steps, np.int64)
     last_harvest = last_compiled = time.perf_counter()
     compiling: float | None = None
+    block = BLOCK
     while waiting or any(occupants):
         if lanes is None or (waiting and not all(occupants)):
             checked = lanes is not None
             lanes, occupants = _refill(lanes, occupants, waiting)
             if not checked:
                 _require_lanes_storable(lanes)
-        most, spare = (jnp.asarray(n, jnp.int32) for n in (BLOCK, len(occupants) // 2 if waiting else 0))
+        most, spare = (jnp.asarray(n, jnp.int32) for n in (block, len(occupants) // 2 if waiting else 0))
         began = time.perf_counter()
         ran: Lanes = run_block(lanes, most, spare)
         status = np.asarray(ran.status)
-        compiling = compiling or max(time.perf_counter() - began, COMPILE_SECONDS)
-        stopped = [i for i, cell in enumerate(occupants) if cell is not None and status[i] != RUNNING]
         now = time.perf_counter()
+        compiling = compiling or max(now - began, COMPILE_SECONDS)
+        block = min(2 * block, MOST) if now - began < BRIEFLY else block
+        stopped = [i for i, cell in enumerate(occupants) if cell is not None and status[i] != RUNNING]
         if stopped:
             records = lane_records(ran, jnp.asarray([i in stopped for i in range(len(occupants))]))
             share = (now - last_harvest) / len(stopped)
