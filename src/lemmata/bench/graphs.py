@@ -86,19 +86,22 @@ def distances(
 
 
 def _distances(graph: sparse.csr_array, cap: int, sources: ndarray) -> ndarray:
+    """Bits lie source by source in words, one row of nodes a word: neighbours are then put together along rows."""
     nodes, count = _nodes(graph), len(sources)
     reached = np.zeros((nodes, count + -count % 64), bool)
     reached[sources, np.arange(count)] = True
     found = np.where(reached[:, :count], 0, cap).astype(np.uint8)
     joined = np.flatnonzero(degrees(graph))
-    bits = np.packbits(reached, axis=1).view(np.uint64)
+    bits = np.ascontiguousarray(np.packbits(reached, axis=1).view(np.uint64).T)
     for step in range(1, cap):
         wider = bits.copy()
-        wider[joined] |= np.bitwise_or.reduceat(bits[graph.indices], graph.indptr[joined], axis=0)
-        new = np.unpackbits((wider & ~bits).view(np.uint8), axis=1, count=count).astype(bool)
-        if not new.any():
+        wider[:, joined] |= np.bitwise_or.reduceat(
+            bits.take(graph.indices, axis=1), graph.indptr[joined], axis=1
+        )
+        more = np.ascontiguousarray((wider & ~bits).T).view(np.uint8)
+        if not more.any():
             break
-        found[new] = step
+        np.copyto(found, step, where=np.unpackbits(more, axis=1, count=count).astype(bool))
         bits = wider
     return found.T
 

@@ -192,11 +192,12 @@ class VoteGraph(eqx.Module):
             _filled(one(graph), self.buckets)
             for one in (average_margin, largest_neighbourhood, discriminative_share)
         )
+        core = core_distance(margin)
         return {
             "patterns": patterns,
             "features": patterns[graph.pattern] + noise * rng.normal(size=(self.nodes, self.dim)),
             "order": rng.permutation(self.nodes), "given": given, "members": members, "count": count,
-            "core": core_distance(margin), "sampled_confusion": sampled_confusion(rng, graph, members, count, sampled),
+            "core": core, "sampled_confusion": sampled_confusion(rng, graph, core, members, count, sampled),
             "margin": margin, "largest": largest, "share": share, **graph._asdict(),
         }  # fmt: skip
 

@@ -42,11 +42,11 @@ def masks(graph: Votes, sampler: Sampler, at: int = 1) -> list[Bool[ndarray, "no
         return [away > 0]
     if sampler == "distance":
         return [away == at]
-    core = away == core_distance(average_margin(graph))
-    if sampler == "core":
-        return [core]
-    relevant = core & graph.relevant
-    return [relevant, near & ~relevant] if sampler == "relevant" else [near]
+    if sampler in ("core", "relevant"):
+        core = away == core_distance(average_margin(graph))
+        relevant = core & graph.relevant
+        return [core] if sampler == "core" else [relevant, near & ~relevant]
+    return [near]
 
 
 def parts(sampler: Sampler) -> int:
@@ -57,11 +57,9 @@ def lists(allowed: list[Bool[ndarray, "node node"]]) -> tuple[ndarray, ndarray]:
     """Masks as lists of members and their lengths; a node that has none may hold itself."""
     nodes = len(allowed[0])
     members = np.zeros((len(allowed), nodes, nodes), np.int16)
-    for part, mask in enumerate(allowed):
-        rows, columns = np.nonzero(mask)
-        place = np.arange(len(rows)) - np.repeat(np.cumsum(mask.sum(1)) - mask.sum(1), mask.sum(1))
-        members[part, rows, place] = columns
     count = np.stack([mask.sum(1) for mask in allowed])
+    for part, mask in enumerate(allowed):
+        members[part, np.arange(nodes) < count[part][:, None]] = np.nonzero(mask)[1]
     alone = count.sum(0) == 0
     members[0, alone, 0] = np.flatnonzero(alone)
     count[0, alone] = 1
@@ -206,11 +204,16 @@ def sampled_by_kernel(
 
 
 def sampled_confusion(
-    rng: np.random.Generator, graph: Votes, members: ndarray, count: ndarray, size: int, asked: int = 200
+    rng: np.random.Generator,
+    graph: Votes,
+    core: int,
+    members: ndarray,
+    count: ndarray,
+    size: int,
+    asked: int = 200,
 ) -> float:
     """eps_S of sampled sets (Definition 3.4.3): the mean over non-discriminative nodes, the first `asked` of them, of the share
     of confusion nodes among the discriminative ones at the core distance, each with a set of its own."""
-    core = core_distance(average_margin(graph))
     found = []
     for node in np.flatnonzero(~graph.discriminative)[:asked]:
         chosen = [
