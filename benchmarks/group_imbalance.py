@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.peers import LONG, advanced, started
 from benchmarks.timing import Contestant, fastest, in_turns, torch_on
 from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Workload
-from lemmata.loop import read
+from lemmata.loop import lane_record
 from lemmata.studies.group_imbalance.data import Population, Samples, mixture, scores
 from lemmata.studies.group_imbalance.network import gradients
 from lemmata.studies.group_imbalance.trials import Starts, tensor, tensor_initialisation
@@ -81,13 +81,12 @@ def extra(paper: bool) -> dict[str, Measure]:
 
 def _cell(dim: int, samples: int) -> tuple[float, float, float, float]:
     """Seconds of one cell: lab (Newton), lab (descent), PyTorch, NumPy."""
-    here = jnp.ones(1, bool)
     by_newton = Starts(population=Population(dim=dim, neurons=NEURONS, samples=samples), starts=STARTS)
     ended: list[Any] = []
 
     def newton() -> None:
         ended[:] = [advanced(started(by_newton, 1), by_newton.steps)]
-        jax.block_until_ready(read(ended[0], here))
+        lane_record(ended[0], 0)
 
     whole = fastest({"lab": newton}, 2)["lab"]
     state = jax.tree.map(lambda leaf: np.asarray(leaf[0]), ended[0].state)

@@ -41,7 +41,7 @@ from benchmarks.workload import Command, Measure, Step, Work, Workload
 from lemmata.desk import stored_order
 from lemmata.lab.work import Chunk, run_chunk
 from lemmata.sweep import Sweep
-from lemmata.trial import random_key, with_precision
+from lemmata.trial import Tracks, random_key, with_precision
 
 Found = dict[str, Any]
 CHUNK = 1.5
@@ -185,7 +185,8 @@ def steps(name: str, step: Step, rounds: int) -> Found:
 
 
 def chunk(step: Step, rounds: int) -> Found:
-    """Cells through the lab's worker, start and record included, against the same mathematics by hand; both compiled."""
+    """Cells through the lab's worker, starts, tracks, looks and records included, against the same mathematics by hand; both
+    compiled."""
     long = peers.built(step, {})
     once = in_turns({"lab": peers.lab(long)}, 3)["lab"].best
     lanes = peers.width(long)
@@ -197,9 +198,18 @@ def chunk(step: Step, rounds: int) -> Found:
 
     @jax.jit
     def by_hand(trial: Any, keys: Any) -> Any:
-        state = jax.lax.map(trial.start, keys)
-        state = jax.lax.fori_loop(0, count, lambda _, now: jax.vmap(trial.step)(now), state)
-        return jax.lax.map(trial.record, state)
+        def on(_: Any, now: tuple[Any, Any]) -> tuple[Any, Any]:
+            state, was = jax.vmap(trial.step)(now[0]), now[1]
+            new = jax.vmap(trial.track)(state)
+            largest = {name: jnp.maximum(value, new.largest[name]) for name, value in was.largest.items()}
+            total = {name: value + new.total[name] for name, value in was.total.items()}
+            first = {name: value | new.first[name] for name, value in was.first.items()}
+            return state, Tracks(first, largest, total)
+
+        begun = jax.lax.map(trial.start, keys)
+        state, tracks = jax.lax.fori_loop(0, count, on, (begun, jax.vmap(trial.track)(begun)))
+        looks = [jax.vmap(trial.watch)(seen) for seen in (begun, state)]
+        return jax.lax.map(trial.record, state), tracks, looks
 
     def through_the_lab() -> None:
         outcomes = [outcome for some in run_chunk(Chunk(cells, lanes)) for outcome in some]

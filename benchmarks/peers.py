@@ -16,7 +16,7 @@ from benchmarks.timing import Contestant, torch_on
 from benchmarks.workload import Arrays, Plain, Sizes, Step, plainly, workload
 from lemmata.errors import note
 from lemmata.lab.plan import lane_width, state_bytes
-from lemmata.loop import Lanes, fill, run_block
+from lemmata.loop import Lanes, begin, run_block, side_by_side
 from lemmata.status import RUNNING
 from lemmata.trial import Descending, put, random_key, with_precision
 
@@ -51,9 +51,7 @@ def width(trial: Descending) -> int:
 def started(trial: Descending, seeds: int) -> Lanes:
     """Runs before their first step."""
     one = with_precision(trial)
-    trials = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (seeds, *jnp.shape(leaf))), one)
-    keys = jnp.stack([random_key(trial, seed) for seed in range(seeds)])
-    return fill(trials, keys, None, jnp.ones(seeds, bool))
+    return side_by_side([begin(one, random_key(trial, seed)) for seed in range(seeds)])
 
 
 def advanced(lanes: Lanes, count: int) -> Lanes:

@@ -145,7 +145,7 @@ def _second(limit: dict[str, float]) -> str:
 
 def _chunk(name: str, found: dict[str, Any]) -> str:
     return (
-        f"A chunk of {found['cells']} cells, {found['steps']} steps each, starts and records included: the lab "
+        f"A chunk of {found['cells']} cells, {found['steps']} steps each, starts, tracks, looks and records included: the lab "
         f"{found['lab']:.2f} s, the same mathematics by hand in JAX {found['hand']:.2f} s; overhead "
         f"{100 * found['overhead']:+.1f} % (aim: at most 5 %)."
     )

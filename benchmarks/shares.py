@@ -84,8 +84,8 @@ def _run(options: argparse.Namespace) -> dict[str, float]:
 
         return timed
 
-    work.fill, work.run_block = clocked("start", work.fill), clocked("step", work.run_block)
-    work.lane_records = clocked("record", work.lane_records)
+    work.begin, work.run_block = clocked("start", work.begin), clocked("step", work.run_block)
+    work.lane_record = clocked("record", work.lane_record)
     changes = dict(one.split("=", 1) for one in options.set)
     order = place_order(
         options.figure, options.scale, changes=changes, seeds=options.seeds, out=options.inside

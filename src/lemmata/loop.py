@@ -4,6 +4,7 @@ Runs that have stopped give their lane to a waiting run between blocks, so that 
 a training loop.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -12,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Int, PyTree
 
 from lemmata.guard import brief, check, double
-from lemmata.programs import kept, traced_once
+from lemmata.programs import traced_once
 from lemmata.status import CAPPED, CONVERGED, DIVERGED, RUNNING
 from lemmata.trial import Descending, Key, Record, State, Tracks, random_key, with_precision
 
@@ -33,12 +34,6 @@ class Lanes(NamedTuple):
     tracks: Tracks
 
 
-def fill(trial: Descending, key: Key, lanes: Lanes | None, where: Bool[Array, " lane"]) -> Lanes:
-    """Start fresh runs in the marked lanes, one after another. All arguments carry the lane as first dimension; without
-    lanes there is nothing yet in any of them. One program serves the first runs and all that follow."""
-    return _fill(trial, key, _nothing(trial, key) if lanes is None else lanes, where)
-
-
 def _own(trial: Descending, *_: Any) -> Descending:
     return trial
 
@@ -52,38 +47,56 @@ BRIEF = brief()
 
 
 @traced_once(_own, BRIEF)
-def _fill(trial: Descending, key: Key, lanes: Lanes, where: Bool[Array, " lane"]) -> Lanes:
-    return jax.lax.map(
-        lambda lane: jax.lax.cond(lane[3], _fresh, lambda *_: lane[2], *lane[:2]), (trial, key, lanes, where)
-    )
-
-
-def _fresh(trial: Descending, key: Key) -> Lanes:
+def begin(trial: Descending, key: Key) -> Lanes:
+    """One run before its first step, without the dimension of lanes: one program serves lanes of any number."""
     untouched = _copy(trial)
-    return _begin(trial, trial.start(key))._replace(trial=untouched)
+    return _begun(trial, trial.start(key))._replace(trial=untouched)
 
 
 @traced_once(_own, BRIEF)
 def _given(trial: Descending, key: Key, data: PyTree, weights: PyTree) -> Lanes:
     """A run that begins with the data or the weights of its user."""
     untouched = _copy(trial)
-    return _begin(trial, trial.start_from(key, data, weights))._replace(trial=untouched)
+    return _begun(trial, trial.start_from(key, data, weights))._replace(trial=untouched)
 
 
-def _nothing(trial: Descending, key: Key) -> Lanes:
-    """Lanes that hold no run."""
-    width = key.shape[0]
-    alone = jax.tree.map(lambda leaf: leaf[0], (trial, key))
-    what = "lanes", str(jax.tree.structure(trial)), str(key.dtype)
-    own = jax.eval_shape(_copy, alone[0])
-    one = kept(trial, what, lambda: jax.eval_shape(_fresh, *alone)._replace(trial=None))._replace(trial=own)
+def side_by_side(runs: Sequence[Lanes]) -> Lanes:
+    """Runs in lanes."""
+    return _by_leaf(lambda *leaves: np.stack(leaves), *runs)
 
-    def blank(leaf: jax.ShapeDtypeStruct) -> Array | np.ndarray:
-        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-            return jnp.broadcast_to(key.reshape((width,) + (1,) * leaf.ndim), (width, *leaf.shape))
-        return np.zeros((width, *leaf.shape), leaf.dtype)
 
-    return jax.tree.map(blank, one)
+def replaced(lanes: Lanes, runs: Mapping[int, Lanes]) -> Lanes:
+    """Lanes with other runs in some of them."""
+
+    def put(leaf: np.ndarray, *others: np.ndarray) -> np.ndarray:
+        changed = leaf.copy()
+        for lane, other in zip(runs, others, strict=True):
+            changed[lane] = other
+        return changed
+
+    return _by_leaf(put, lanes, *runs.values())
+
+
+def run_in(lanes: Lanes, lane: int) -> Lanes:
+    """The run in a lane."""
+    return _by_leaf(lambda leaf: leaf[lane], lanes)
+
+
+def only(lanes: Lanes, kept: Sequence[int]) -> Lanes:
+    """Some of the lanes."""
+    return _by_leaf(lambda leaf: leaf[list(kept)], lanes)
+
+
+def _by_leaf(change: Callable[..., np.ndarray], *trees: PyTree) -> PyTree:
+    """A change of every leaf, made by NumPy: to put small arrays together takes it less time than JAX takes to be asked."""
+
+    def changed(*leaves: Any) -> Any:
+        if not jnp.issubdtype(leaves[0].dtype, jax.dtypes.prng_key):
+            return change(*map(np.asarray, leaves))
+        data = change(*(np.asarray(jax.random.key_data(leaf)) for leaf in leaves))
+        return jax.random.wrap_key_data(jnp.asarray(data), impl=jax.random.key_impl(leaves[0]))
+
+    return jax.tree.map(changed, *trees)
 
 
 def run_block(lanes: Lanes, most: Int[Array, ""], spare: Int[Array, ""]) -> Lanes:
@@ -134,17 +147,10 @@ def _block(lanes: Lanes, most: Int[Array, ""], spare: Int[Array, ""]) -> Lanes:
 _run, _run_briefly_compiled = traced_once(_of_lanes)(_block), traced_once(_of_lanes, BRIEF)(_block)
 
 
-@traced_once(_of_lanes, BRIEF)
-def read(lanes: Lanes, where: Bool[Array, " lane"]) -> Record:
-    """The records of the marked lanes as they stand; zeros for the others."""
-
-    def kept(lane: tuple[Descending, State, Array]) -> Record:
-        trial, state, wanted = lane
-        shapes = jax.eval_shape(lambda: trial.record(state))
-        nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
-        return jax.lax.cond(wanted, lambda: trial.record(state), lambda: nothing)
-
-    return jax.lax.map(kept, (lanes.trial, lanes.state, where))
+@traced_once(_own, BRIEF)
+def recorded(trial: Descending, state: State) -> Record:
+    """The record of one run as it stands."""
+    return trial.record(state)
 
 
 def train(
@@ -159,22 +165,19 @@ def train(
     with double():
         one = with_precision(trial)
         used = random_key(trial, seed) if key is None else key
-        if data is None and weights is None:
-            lanes = fill(_alone(one), used[None], None, jnp.ones(1, bool))
-        else:
-            lanes = _alone(_given(one, used, data, weights))
-        lanes = run_block(lanes, jnp.asarray(trial.steps, jnp.int32), jnp.asarray(0, jnp.int32))
-        return {
-            name: np.asarray(values[0]) for name, values in lane_records(lanes, jnp.ones(1, bool)).items()
-        }
+        drawn = data is None and weights is None
+        run = begin(one, used) if drawn else _given(one, used, data, weights)
+        steps, spare = (jnp.asarray(n, jnp.int32) for n in (trial.steps, 0))
+        return lane_record(run_block(side_by_side([run]), steps, spare), 0)
 
 
-def lane_records(lanes: Lanes, where: Bool[Array, " lane"]) -> dict[str, np.ndarray]:
-    """Everything the lab stores of the marked lanes: the trial's own record, its curves (`loss` watched becomes
-    `loss_curve`), how (`status`) and when (`steps`) it stopped."""
-    curves = {f"{name}_curve": value for name, value in lanes.curves.items()}
-    tracked = {name: values for kind in lanes.tracks for name, values in kind.items()}
-    kept = {**read(lanes, where), **tracked, **curves, "steps": lanes.step, "status": lanes.status}
+def lane_record(lanes: Lanes, lane: int) -> dict[str, np.ndarray]:
+    """Everything the lab stores of a run: the trial's own record, its curves (`loss` watched becomes `loss_curve`), how
+    (`status`) and when (`steps`) it stopped."""
+    run = run_in(lanes, lane)
+    curves = {f"{name}_curve": value for name, value in run.curves.items()}
+    tracked = {name: value for kind in run.tracks for name, value in kind.items()}
+    kept = {**recorded(run.trial, run.state), **tracked, **curves, "steps": run.step, "status": run.status}
     return {name: np.asarray(value) for name, value in kept.items()}
 
 
@@ -183,11 +186,7 @@ def _copy(trial: Descending) -> Descending:
     return jax.tree.map(lambda leaf: leaf, trial)
 
 
-def _alone(tree: PyTree) -> PyTree:
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], tree)
-
-
-def _begin(trial: Descending, state: State) -> Lanes:
+def _begun(trial: Descending, state: State) -> Lanes:
     """One run before its first step, its tracks begun, nothing logged."""
     zero = jnp.zeros((), jnp.int32)
     seen, logs = jax.eval_shape(trial.watch, state), len(trial.log_steps)

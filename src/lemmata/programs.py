@@ -76,19 +76,23 @@ class Program:
 
     def _found(self, given: tuple[Any, ...]) -> "tuple[list[Any], _Ready | None]":
         """The arguments as a list, and the program for such a list; nothing where a program cannot be kept."""
-        if not _keeping or not _ours(self._trial_of(*given)):
+        if not _keeping:
             return [], None
         numbers, structure = jax.tree.flatten(given)
         leaves = [leaf if hasattr(leaf, "dtype") else jnp.asarray(leaf) for leaf in numbers]
-        form = tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves)
-        place = structure, form, _told()
+        place = structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves), _told()
         if place not in self._ready:
-            trial, what = self._trial_of(*given), (self._function.__qualname__, str(structure), form)
-            made = kept(trial, what, lambda: self._traced(structure, leaves))
-            self._ready[place] = (
-                _Ready(made, trial, self._jit) if made and native.have(made.kernels) else None
-            )
-        return [_plain(leaf) for leaf in leaves], self._ready[place]
+            self._ready[place] = self._made(self._trial_of(*given), structure, leaves)
+        return leaves, self._ready[place]
+
+    def _made(self, trial: Trial, structure: Any, leaves: list[Any]) -> "_Ready | None":
+        if not _ours(trial):
+            return None
+        form = tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves)
+        what = self._function.__qualname__, str(structure), form
+        made = kept(trial, what, lambda: self._traced(structure, leaves))
+        keyed = [place for place, leaf in enumerate(leaves) if _is_key(leaf)]
+        return _Ready(made, trial, self._jit, keyed) if made and native.have(made.kernels) else None
 
     def _traced(self, structure: Any, leaves: list[Any]) -> "_Written | None":
         """The program as it is written down; nothing for a program that calls back into Python. (An error of the function
@@ -106,9 +110,11 @@ class Program:
             back = jax.tree.map(_is_trial, given, is_leaf=_is_trial)
             return jax.tree.leaves(given)
 
-        allowed = [export.DisabledSafetyCheck.custom_call(name) for name in native.names()]
+        program, plain = self._jit(flat), [_plain(leaf) for leaf in leaves]
         try:
-            made = export.export(self._jit(flat), disabled_checks=allowed)(*map(_plain, leaves))
+            program.trace(*plain)  # finds the kernels that it calls
+            allowed = [export.DisabledSafetyCheck.custom_call(name) for name in native.names()]
+            made = export.export(program, disabled_checks=allowed)(*plain)
             return _Written(made.serialize(), back, native.called_by(made.mlir_module()))
         except (NotImplementedError, ValueError):
             return None
@@ -127,13 +133,16 @@ class _Ready:
     """A program as it was written down. It is compiled once, whichever arrays it is first called with: `jax.jit` would compile
     it again for those that another program has left on the device."""
 
-    def __init__(self, written: _Written, trial: Trial, jit: Callable[..., Any]):
+    def __init__(self, written: _Written, trial: Trial, jit: Callable[..., Any], keyed: list[int]):
+        self._keyed = keyed
         self._exported = export.deserialize(written.program)
         self._structure = jax.tree.structure(jax.tree.map(lambda leaf: trial if leaf else 0, written.back))
         self._jit = jit
         self._compiled: Any = None
 
     def __call__(self, leaves: list[Any]) -> Any:
+        for place in self._keyed:
+            leaves[place] = jax.random.key_data(leaves[place])
         if self._compiled is None:
             self._compiled = self._jit(self._exported.call).lower(*leaves).compile()
         return jax.tree.unflatten(self._structure, self._compiled(*leaves))

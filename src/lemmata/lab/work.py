@@ -15,11 +15,11 @@ import numpy as np
 from lemmata import guard
 from lemmata.lab.outcome import Outcome, nothing
 from lemmata.lab.segment import STORABLE
-from lemmata.loop import Lanes, fill, lane_records, read, run_block
+from lemmata.loop import Lanes, begin, lane_record, only, recorded, replaced, run_block, run_in, side_by_side
 from lemmata.source import trial_digest
 from lemmata.status import CAPPED, CONVERGED, RUNNING
 from lemmata.sweep import Cell
-from lemmata.threefry import new_key
+from lemmata.threefry import key_of, new_key
 from lemmata.trial import Computed, Descending, Key, key_number
 
 
@@ -159,8 +159,8 @@ def _run(chunk: Chunk) -> Iterator[Outcome]:
 
 
 def _compute_all(chunk: Chunk) -> Iterator[Outcome]:
-    for begin in range(0, len(chunk), KEYS):
-        cells = chunk.cells[begin : begin + KEYS]
+    for first in range(0, len(chunk), KEYS):
+        cells = chunk.cells[first : first + KEYS]
         for cell, key in zip(cells, jnp.unstack(_keys(cells, KEYS)), strict=False):
             yield _compute(cell, key, chunk.source)
 
@@ -222,12 +222,11 @@ def _run_lanes(chunk: Chunk) -> Iterator[Outcome]:
         block = min(2 * block, MOST) if now - began < BRIEFLY else block
         stopped = [i for i, cell in enumerate(occupants) if cell is not None and status[i] != RUNNING]
         if stopped:
-            records = lane_records(ran, jnp.asarray([i in stopped for i in range(len(occupants))]))
             share = (now - last_harvest) / len(stopped)
             for i in stopped:
                 cell, occupants[i] = occupants[i], None
                 assert cell is not None
-                record = {name: value[i] for name, value in records.items()} | {"logged": logged}
+                record = lane_record(ran, i) | {"logged": logged}
                 yield Outcome(cell.id, record, share, source=chunk.source)
             last_harvest = now
         lanes = ran
@@ -239,36 +238,38 @@ def _run_lanes(chunk: Chunk) -> Iterator[Outcome]:
 
 
 def _require_lanes_storable(lanes: Lanes) -> None:
-    kept = read.shapes(lanes, jnp.ones(lanes.step.shape, bool))
-    tracked = {name: value for kind in lanes.tracks for name, value in kind.items()}
-    _require_storable({**kept, **tracked}, (*OWN, "steps"))
+    run = run_in(lanes, 0)
+    tracked = {name: value for kind in run.tracks for name, value in kind.items()}
+    _require_storable({**recorded.shapes(run.trial, run.state), **tracked}, (*OWN, "steps"))
 
 
 def _refill(
     lanes: Lanes | None, occupants: list[Cell | None], waiting: deque[Cell]
 ) -> tuple[Lanes, list[Cell | None]]:
-    """Start waiting cells in the empty lanes; lanes that stay empty are marked as stopped."""
+    """Start waiting cells in the empty lanes; lanes that stay empty hold any run and are marked as stopped."""
+    width = len(occupants)
     empty = [i for i, cell in enumerate(occupants) if cell is None][: len(waiting)]
-    occupants = [waiting.popleft() if i in empty else cell for i, cell in enumerate(occupants)]
-    fresh = [lanes is None or i in empty for i in range(len(occupants))]
-    some = next(cell for cell in occupants if cell is not None)
-    cells = [cell or some for cell in occupants]
-    trials = _stacked([_descending(cell) for cell in cells])
-    started: Lanes = fill(trials, _keys(cells, len(cells)), lanes, jnp.asarray(fresh))
-    vacant = jnp.asarray([cell is None for cell in occupants])
-    return started._replace(status=jnp.where(vacant, CAPPED, started.status)), occupants
+    cells = [waiting.popleft() for _ in empty]
+    words = np.asarray(jax.random.key_data(_keys(cells, width)))
+    runs = {
+        i: begin(_in_own_type(cell), key_of(jnp.asarray(own)))
+        for i, cell, own in zip(empty, cells, words, strict=False)
+    }
+    if lanes is None:
+        started = side_by_side([runs.get(i, runs[empty[0]]) for i in range(width)])
+    else:
+        started = replaced(lanes, runs)
+    now = dict(zip(empty, cells, strict=True))
+    occupants = [now.get(i, cell) for i, cell in enumerate(occupants)]
+    vacant = np.asarray([cell is None for cell in occupants])
+    return started._replace(status=np.where(vacant, np.int32(CAPPED), started.status)), occupants
 
 
-def _stacked(trials: Sequence[Descending]) -> Descending:
-    """Trials of one structure as one, each leaf with the trial as first dimension, in their own floating type."""
-    dtype = np.dtype(trials[0].precision)
-
-    def stack(*leaves: Any) -> Any:
-        if all(isinstance(leaf, float) for leaf in leaves):
-            return np.asarray(leaves, dtype)
-        return jnp.stack([jnp.asarray(leaf, dtype if isinstance(leaf, float) else None) for leaf in leaves])
-
-    return jax.tree.map(stack, *trials)
+def _in_own_type(cell: Cell) -> Descending:
+    """The trial of a cell with its numbers in its own floating type."""
+    trial = _descending(cell)
+    dtype = np.dtype(trial.precision)
+    return jax.tree.map(lambda leaf: np.asarray(leaf, dtype if isinstance(leaf, float) else None), trial)
 
 
 def _keys(cells: Sequence[Cell], count: int) -> Key:
@@ -286,7 +287,7 @@ def _drop_idle(lanes: Lanes, occupants: list[Cell | None], width: int) -> tuple[
     busy = [i for i, cell in enumerate(occupants) if cell is not None]
     idle = [i for i, cell in enumerate(occupants) if cell is None]
     kept = (busy + idle)[:width]
-    return jax.tree.map(lambda leaf: leaf[jnp.asarray(kept)], lanes), [occupants[i] for i in kept]
+    return only(lanes, kept), [occupants[i] for i in kept]
 
 
 def _lanes_for(cells: int) -> int:

@@ -8,7 +8,7 @@ import pytest
 
 from lemmata import BadInput
 from lemmata.descent import Descent
-from lemmata.loop import fill, run_block, train
+from lemmata.loop import begin, run_block, side_by_side, train
 from lemmata.results import made
 from lemmata.studies.multihead import STUDY, measures, network, theory
 from lemmata.studies.multihead.figures import FIGURES
@@ -22,9 +22,7 @@ DESCENT = Descent(learning_rate=1.0, stop="cap", steps=20, logs=5)
 
 def two_lanes(*trials):
     """Two trainings side by side, started on the seed 100: every test below uses the same compiled program."""
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(with_precision(t) for t in trials))
-    keys = jnp.stack([random_key(t, 100) for t in trials])
-    return fill(stacked, keys, None, jnp.ones(2, bool))
+    return side_by_side([begin(with_precision(t), random_key(t, 100)) for t in trials])
 
 
 def run(lanes):
