@@ -61,13 +61,14 @@ def test_training_in_the_field_is_training_on_the_whole_graph(begun, stepped):
     ],
 )
 def test_the_kernel_takes_the_step(sampler, precision, width):
-    """In two lanes whose weights, graphs and batches differ, with dropout and a node that is in its batch twice."""
+    """In lanes whose weights, graphs and batches differ, with dropout and nodes that are in their batch more than once: fields
+    of 18, 21 and 6 nodes below the batch."""
     settings = {"sampler": sampler, "precision": precision, "width": width, "dropout": 0.4}
     with double():
         trial = with_precision(put_all(SMALL, settings))
-        states = jax.jit(jax.vmap(trial.start))(jax.random.split(new_key(2)))
-        batches = jnp.array([[0, 3, 3, 20, 39], [5, 11, 7, 30, 31]], jnp.int32)
-        keys = jax.random.key_data(jax.random.split(new_key(3)))
+        states = jax.jit(jax.vmap(trial.start))(jax.random.split(new_key(2), 3))
+        batches = jnp.array([[0, 3, 3, 20, 39], [5, 11, 7, 30, 31], [39, 39, 38, 38, 39]], jnp.int32)
+        keys = jax.random.key_data(jax.random.split(new_key(3), 3))
         wanted, found = (
             jax.jit(jax.vmap(way))(states, batches, keys)
             for way in (trial.moved_plainly, trial.moved_by_kernel)

@@ -2,7 +2,7 @@
 //
 // XLA needs shapes that hold the largest field of a room, multiplies with matrices that are mostly zeros, draws dropout for
 // rows that are not there, and writes the gradient in V to memory to read it again. Here a field has the size that it has, rows
-// of sampled matrices are sums of a few rows, and V moves while it lies in the cache for the derivative below it.
+// of sampled matrices are sums of a few rows, and V moves while its numbers are in registers for the derivative below it.
 
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include "threefry.h"
 #include "vectors.h"
 
-constexpr int64_t FORWARD = 32, BACKWARD = 12;  // rows of V that are looked at together
+constexpr int PAIR = 2;  // rows of V that move together
 
 // A by rows, and what its nodes have.
 template <typename T>
@@ -124,8 +124,71 @@ void thin_back(const T* __restrict after, T* __restrict slope, int64_t count, T 
   }
 }
 
-inline void fetch(const void* from, int64_t size) {
-  for (int64_t at = 0; at < size; at += LINE) __builtin_prefetch(static_cast<const char*>(from) + at);
+// A vector of columns of a pair of rows of V, and of some slopes: what it adds to their products, and how it moves.
+template <int U, typename T>
+inline void move_at(const T* slopes, const T* factor, const T* old, T* v, int64_t apart, Vector<T> (&sum)[U][PAIR]) {
+  Vector<T> was[PAIR], is[PAIR];
+  UNROLL for (int r = 0; r < PAIR; ++r) was[r] = held<T>(at(old + r * apart)), is[r] = held<T>(at(v + r * apart));
+  UNROLL for (int u = 0; u < U; ++u) {
+    const Vector<T> slope = held<T>(at(slopes + u * WIDTH<T>));
+    UNROLL for (int r = 0; r < PAIR; ++r) sum[u][r] += slope * was[r];
+    UNROLL for (int r = 0; r < PAIR; ++r) is[r] += factor[u * PAIR + r] * slope;
+  }
+  UNROLL for (int r = 0; r < PAIR; ++r) at(v + r * apart) = is[r];
+}
+
+// All columns of them, for `count` of `many` slopes. The last columns come first: right after the others they would wait for
+// what these wrote.
+template <int U, typename T>
+void move_pair(int64_t count, const T* slopes, int64_t many, const T* factor, const T* old, T* v, int64_t width,
+               int64_t apart, T* sums) {
+  if constexpr (U > 1)
+    if (count < U) return move_pair<U - 1, T>(count, slopes, many, factor, old, v, width, apart, sums);
+  constexpr int64_t W = WIDTH<T>;
+  const int64_t whole = width / W * W, last = width - W;
+  Vector<T> sum[U][PAIR] = {};
+  if (whole < width) move_at<U, T>(slopes + whole * many, factor, old + last, v + last, apart, sum);
+  for (int64_t j = 0; j < whole; j += W) move_at<U, T>(slopes + j * many, factor, old + j, v + j, apart, sum);
+  UNROLL for (int u = 0; u < U; ++u) UNROLL for (int r = 0; r < PAIR; ++r) at(sums + (u * W + r) * W) = sum[u][r];
+}
+
+// by_mixed = slope V^T, and V += mixed^T slope after it, in one pass: both need the same vectors of slopes and of V.
+template <typename T>
+void move_back(const T* slope, const T* mixed, T* v, T* by_mixed, int64_t many, int64_t width, Scratch& scratch) {
+  constexpr int64_t W = WIDTH<T>;
+  if (width < W) {
+    product_along<T>({slope, width}, {v, width}, {by_mixed, width}, many, width, width);
+    return product<true, T>(by_columns<T>(mixed, width), {slope, width}, {v, width}, width, width, many);
+  }
+  // Slopes vector by vector (vector of columns, row, column); the last vector ends with the rows, behind zeros.
+  const int64_t whole = width / W * W, rest = width - whole, parts = (many + MANY_ROWS - 1) / MANY_ROWS;
+  T *slopes = scratch.zeros<T>(rounded_up(width, W) * many), *sums = scratch.numbers<T>(many * W * W);
+  T *factor = scratch.numbers<T>(many * PAIR), *copy = scratch.numbers<T>(PAIR * width);
+  for (int64_t u = 0; u < many; ++u) {
+    const T* own = slope + u * width;
+    for (int64_t j = 0; j < whole; j += W) at(slopes + j * many + u * W) = at(own + j);
+    std::copy(own + whole, own + width, slopes + whole * many + u * W + W - rest);
+  }
+  for (int64_t k = 0; k < width; k += W) {
+    const int64_t rows = std::min(W, width - k);
+    for (int64_t r = 0; r < rows; r += PAIR) {
+      const int64_t apart = r + 1 < rows ? width : 0;  // a last row without another is a pair with itself
+      T* pair = v + (k + r) * width;
+      for (int64_t u = 0; u < many; ++u)
+        for (int64_t q = 0; q < PAIR; ++q) factor[u * PAIR + q] = mixed[u * width + k + r + (apart ? q : 0)];
+      const T* old = parts > 1 ? std::copy_n(pair, width + apart, copy) - width - apart : pair;
+      for (int64_t part = 0; part < parts; ++part) {
+        const int64_t i = many * part / parts, end = many * (part + 1) / parts;
+        move_pair<MANY_ROWS, T>(end - i, slopes + i * W, many, factor + i * PAIR, old, pair, width, apart,
+                                sums + (i * W + r) * W);
+      }
+    }
+    for (int64_t u = 0; u < many; ++u) {
+      T found[W];
+      at(found) = sums_of<T>(&at(sums + u * W * W));
+      std::copy(found, found + rows, by_mixed + u * width + k);
+    }
+  }
 }
 
 template <typename T>
@@ -165,11 +228,7 @@ T step_of(const Weights<T>& net, const Graph<T>& graph, const Sampling<T>& sampl
       add_row(second.value[s], hidden + second.place[s] * width, mixed + u * width, width);
     std::copy(net.bias2, net.bias2 + width, upper + u * width);
   }
-  for (int64_t k = 0; k < width; k += FORWARD) {
-    const int64_t rows = std::min(FORWARD, width - k), next = std::min(FORWARD, width - k - rows);
-    fetch(net.w2 + (k + rows) * width, next * width * sizeof(T));
-    product<true, T>(by_rows<T>(mixed + k, width), {net.w2 + k * width, width}, {upper, width}, many, width, rows);
-  }
+  product<true, T>(by_rows<T>(mixed, width), {net.w2, width}, {upper, width}, many, width, width);
   thin(upper, many * width, keys + 2, threshold, scale);
 
   T *voted = scratch.zeros<T>(many * outputs), *pulled = scratch.zeros<T>(many * outputs);
@@ -191,13 +250,7 @@ T step_of(const Weights<T>& net, const Graph<T>& graph, const Sampling<T>& sampl
   product<false, T>(by_rows<T>(pulled, outputs), {turned_readout, width}, {slope, width}, many, width, outputs);
   thin_back(upper, slope, many * width, scale);
   for (int64_t q = 0; q < many * width; ++q) mixed[q] *= -rate;
-  for (int64_t k = 0; k < width; k += BACKWARD) {
-    const int64_t rows = std::min(BACKWARD, width - k), next = std::min(BACKWARD, width - k - rows);
-    T* v = net.w2 + k * width;
-    fetch(v + rows * width, next * width * sizeof(T));
-    product_along<T>({slope, width}, {v, width}, {by_mixed + k, width}, many, rows, width);
-    product<true, T>(by_columns<T>(mixed + k, width), {slope, width}, {v, width}, rows, width, many);
-  }
+  move_back<T>(slope, mixed, net.w2, by_mixed, many, width, scratch);
   T* by_hidden = scratch.zeros<T>(most * width);
   for (int64_t u = 0; u < many; ++u)
     for (int64_t s = second.from[u]; s < second.from[u + 1]; ++s)

@@ -4,11 +4,12 @@
 // projected, multiplied with the scores and pulled back where it lies, and the next one is fetched into the cache meanwhile.
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 
+#include "elementary.h"
 #include "kernel.h"
+#include "products.h"
 #include "vectors.h"
 
 constexpr int ROWS = BYTES == 64 ? 8 : 4, COLUMNS = 2;  // of vectors that a product keeps in registers
@@ -92,19 +93,25 @@ void pull_back(const T* x, const T* w, int64_t dimension, int64_t count, T* pull
     for (int64_t c = 0; c < count; ++c) pulled[k * WIDTH<T>] += w[c] * x[k * count + c];
 }
 
-// y F of one sample from its z, which becomes y sg(-yF) D act'(z).
+// y F of some samples, one for each number of a vector, from their z, which become y sg(-yF) D act'(z).
 template <typename T>
-T pull_of(T* z, int64_t stride, int64_t patches, T label, T linear, int64_t degree) {
-  Vector<T> sum = {};
-  for (int64_t j = 0; j < stride; j += WIDTH<T>) {
-    const Vector<T> here = at(z + j), square = here * here;
-    Vector<T> power = square;
-    for (int64_t p = 3; p < degree; p += 2) power *= square;
-    sum += here * (power + linear);
-    at(z + j) = T(degree) * power + linear;
-  }
-  const T margin = label * sum_of<T>(sum), weight = label * T(patches) / (1 + std::exp(margin));
-  for (int64_t j = 0; j < stride; j += WIDTH<T>) at(z + j) *= weight;
+Vector<T> pull_of(T* z, int64_t stride, int64_t patches, Vector<T> label, T linear, int64_t degree) {
+  constexpr int64_t W = WIDTH<T>;
+  Vector<T> sum[W] = {};
+  for (int64_t s = 0; s < W; ++s)
+    for (int64_t j = 0; j < stride; j += W) {
+      T* place = z + s * stride + j;
+      const Vector<T> here = at(place), square = here * here;
+      Vector<T> power = square;
+      for (int64_t p = 3; p < degree; p += 2) power *= square;
+      sum[s] += here * (power + linear);
+      at(place) = T(degree) * power + linear;
+    }
+  const Vector<T> margin = label * sums_of<T>(sum);
+  T weight[W];
+  at(weight) = label * T(patches) / (1 + exp_of<T>(margin));
+  for (int64_t s = 0; s < W; ++s)
+    for (int64_t j = 0; j < stride; j += W) at(z + s * stride + j) *= weight[s];
   return margin;
 }
 
@@ -118,9 +125,12 @@ void pulled(Call call) {
   const int64_t* shape = call.shape(3);
   const int64_t blocks = shape[0], dimension = shape[1], block = shape[2], count = shape[3];
   const int64_t degree = call.number("degree");
-  const int64_t stride = rounded_up(count, std::max<int64_t>(COLUMNS * WIDTH<T>, ROWS)), rows = rounded_up(block, ROWS);
-  Zeros<T> plain(stride * stride), turned(stride * stride), found(stride * stride), found_value(dimension * WIDTH<T>);
+  constexpr int64_t W = WIDTH<T>;
+  const int64_t stride = rounded_up(count, std::max<int64_t>(COLUMNS * W, ROWS));
+  const int64_t rows = rounded_up(block, std::max<int64_t>(W, ROWS));
+  Zeros<T> plain(stride * stride), turned(stride * stride), found(stride * stride), found_value(dimension * W);
   Zeros<T> u(rows * stride), z(rows * stride), w(rows * stride), row(block * count);
+  const bool padded = count < stride;  // else samples lie there as they do in a block
   for (int64_t i = 0; i < count; ++i)
     for (int64_t j = 0; j < count; ++j) {
       plain[i * stride + j] = scores[i * count + j];
@@ -130,18 +140,23 @@ void pulled(Call call) {
     const int64_t size = dimension * block * count;
     const T* x = patches + n * size;
     Ahead ahead{reinterpret_cast<const char*>(x + size), reinterpret_cast<const char*>(x + 2 * size)};
-    project<T>(x, value, dimension, block * count, row);
-    for (int64_t s = 0; s < block; ++s) std::memcpy(u + s * stride, row + s * count, count * sizeof(T));
+    project<T>(x, value, dimension, block * count, padded ? row : u);
+    for (int64_t s = 0; padded && s < block; ++s) std::memcpy(u + s * stride, row + s * count, count * sizeof(T));
     product<false, T>(u, turned, z, stride, rows, count, ahead);
-    for (int64_t s = 0; s < block; ++s)
-      margins[n * block + s] = pull_of<T>(z + s * stride, stride, count, labels[n * block + s], linear, degree);
+    for (int64_t s = 0; s < block; s += W) {
+      const int64_t some = std::min(W, block - s);
+      T label[W] = {}, margin[W];
+      std::copy_n(labels + n * block + s, some, label);
+      at(margin) = pull_of<T>(z + s * stride, stride, count, at(label), linear, degree);
+      std::copy_n(margin, some, margins + n * block + s);
+    }
     product<true, T>(z, u, found, stride, stride, block, ahead);
     product<false, T>(z, plain, w, stride, rows, count, ahead);
-    for (int64_t s = 0; s < block; ++s) std::memcpy(row + s * count, w + s * stride, count * sizeof(T));
-    pull_back<T>(x, row, dimension, block * count, found_value);
+    for (int64_t s = 0; padded && s < block; ++s) std::memcpy(row + s * count, w + s * stride, count * sizeof(T));
+    pull_back<T>(x, padded ? row : w, dimension, block * count, found_value);
   }
   for (int64_t i = 0; i < count; ++i) std::memcpy(pulled_scores + i * count, found + i * stride, count * sizeof(T));
-  for (int64_t k = 0; k < dimension; ++k) pulled_value[k] = sum_of<T>(at(found_value + k * WIDTH<T>));
+  for (int64_t k = 0; k < dimension; ++k) pulled_value[k] = sum_of<T>(at(found_value + k * W));
 }
 
 HANDLER(pulled_float32, pulled<float>)
