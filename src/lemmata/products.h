@@ -102,29 +102,42 @@ void product(Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t co
     }
 }
 
-template <typename T, int SIZE, typename Both, int... PLACE>
-inline Vector<T> halved(Vector<T> a, Vector<T> b, Both both, std::integer_sequence<int, PLACE...>) {
-  return both(__builtin_shufflevector(a, b, (2 * (PLACE / SIZE) * SIZE + PLACE % SIZE)...),
-              __builtin_shufflevector(a, b, (2 * (PLACE / SIZE) * SIZE + SIZE + PLACE % SIZE)...));
+// Where the numbers of two vectors go that are put together: blocks of SIZE of them in turns, inside lanes of 16 bytes, which is
+// cheap, and whole lanes at last. Of every two blocks one is the `odd` one.
+template <int WIDE, int LANE, int SIZE>
+constexpr int place_of(int place, int odd) {
+  if (SIZE < LANE) {
+    const int lane = place / LANE * LANE, block = place % LANE / SIZE;
+    return block % 2 * WIDE + lane + block / 2 * SIZE + place % SIZE + odd * (LANE / 2);
+  }
+  const int half = WIDE / LANE / 2, lane = place / LANE;
+  return lane / half * WIDE + (2 * (lane % half) + odd) * LANE + place % LANE;
+}
+
+template <int WIDE, int LANE, int SIZE, typename V, typename Both, int... PLACE>
+inline V put_together(V a, V b, Both both, std::integer_sequence<int, PLACE...>) {
+  return both(__builtin_shufflevector(a, b, place_of<WIDE, LANE, SIZE>(PLACE, 0)...),
+              __builtin_shufflevector(a, b, place_of<WIDE, LANE, SIZE>(PLACE, 1)...));
 }
 
 // Each of as many vectors as a vector has numbers made one number, in order: `both` puts two together.
-template <typename T, int SIZE = WIDTH<T> / 2, typename Both>
-inline Vector<T> across(Vector<T>* many, Both both) {
-  UNROLL for (int q = 0; q < SIZE; ++q)
-    many[q] = halved<T, SIZE>(many[2 * q], many[2 * q + 1], both, std::make_integer_sequence<int, WIDTH<T>>{});
-  if constexpr (SIZE > 1) return across<T, SIZE / 2>(many, both);
+template <int WIDE, int SIZE = 1, typename V, typename Both>
+inline V across(V* many, Both both) {
+  constexpr int LANE = 16 * WIDE / sizeof(V);
+  UNROLL for (int q = 0; q < WIDE / SIZE / 2; ++q)
+    many[q] = put_together<WIDE, LANE, SIZE>(many[2 * q], many[2 * q + 1], both, std::make_integer_sequence<int, WIDE>{});
+  if constexpr (2 * SIZE < WIDE) return across<WIDE, 2 * SIZE>(many, both);
   return many[0];
 }
 
 template <typename T>
 inline Vector<T> sums_of(Vector<T>* many) {
-  return across<T>(many, [](Vector<T> a, Vector<T> b) { return a + b; });
+  return across<WIDTH<T>>(many, [](Vector<T> a, Vector<T> b) { return a + b; });
 }
 
 template <typename T>
 inline Vector<T> largest_of(Vector<T>* many) {
-  return across<T>(many, [](Vector<T> a, Vector<T> b) { return a > b ? a : b; });
+  return across<WIDTH<T>>(many, [](Vector<T> a, Vector<T> b) { return a > b ? a : b; });
 }
 
 template <typename T, int SIZE, int... PLACE>
