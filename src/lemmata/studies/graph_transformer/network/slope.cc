@@ -15,7 +15,7 @@
 #include "scratch.h"
 #include "vectors.h"
 
-constexpr int64_t TOGETHER = 32;  // nodes
+constexpr int64_t TOGETHER = 64;  // nodes
 constexpr int CHAINS = 4;        // sums over slots that go side by side
 
 template <typename T>
