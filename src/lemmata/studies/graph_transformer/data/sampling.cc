@@ -1,5 +1,5 @@
-// What a step draws: `places_of_batch` and `sampled_with_distances` of the module `sampling`, which says what is drawn. XLA sorts all labelled
-// nodes where a batch takes few of them, and looks for a pick among all picks before it.
+// What a step draws: `places_of_batch` and `sampled_with_distances` of the module `sampling`, which says what is drawn. XLA sorts
+// all labelled nodes where a batch takes few of them, and looks for a pick among all picks before it.
 
 #include <algorithm>
 #include <cstdint>

@@ -38,15 +38,16 @@ struct Sets {
   int64_t rows, batch, slots;
 };
 
-// Half a register: tokens are short, and fill whole ones badly.
+// Half a register, where that is one too: tokens are short, and fill whole ones badly.
+constexpr int HALF_BYTES = BYTES == 16 ? BYTES : BYTES / 2;
 template <typename T>
 struct HalfRegister {
-  typedef T type __attribute__((vector_size(BYTES / 2), aligned(alignof(T)), may_alias));
+  typedef T type __attribute__((vector_size(HALF_BYTES), aligned(alignof(T)), may_alias));
 };
 template <typename T>
 using Half = typename HalfRegister<T>::type;
 template <typename T>
-constexpr int64_t HALF = WIDTH<T> / 2;
+constexpr int64_t HALF = HALF_BYTES / sizeof(T);
 
 template <typename T>
 inline Half<T>& half(T* place) {
@@ -192,16 +193,17 @@ void attend(const Network<T>& net, const Group<T>& group, int64_t begin, int64_t
 template <typename T>
 void vote(const Network<T>& net, T* given, T* outputs) {
   const int64_t neurons = net.neurons, whole = neurons / WIDTH<T> * WIDTH<T>;
+  constexpr int SIDE = std::min<int>(CHAINS, WIDTH<T>);  // nodes whose sums go side by side
   Vector<T> sums[WIDTH<T>];
-  for (int64_t n = 0; n < WIDTH<T>; n += CHAINS) {
-    Vector<T> sum[CHAINS] = {};
+  for (int64_t n = 0; n < WIDTH<T>; n += SIDE) {
+    Vector<T> sum[SIDE] = {};
     for (int64_t i = 0; i < whole; i += WIDTH<T>)
-      UNROLL for (int c = 0; c < CHAINS; ++c) {
+      UNROLL for (int c = 0; c < SIDE; ++c) {
         Vector<T>& here = at(given + (n + c) * neurons + i);
         const Vector<T> before = here, gate = before > 0 ? at(net.signs + i) : Vector<T>{};
         sum[c] += before * gate, here = gate;
       }
-    UNROLL for (int c = 0; c < CHAINS; ++c) sums[n + c] = sum[c];
+    UNROLL for (int c = 0; c < SIDE; ++c) sums[n + c] = sum[c];
   }
   at(outputs) = sums_of<T>(sums);
   for (int64_t n = 0; n < WIDTH<T>; ++n)
