@@ -35,31 +35,32 @@ Left<T> by_columns(const T* at, int64_t stride) {
   return {at, 1, stride};
 }
 
-// R rows and C vectors of a product.
+// R rows and C vectors of a product, `apart` columns from vector to vector.
 template <int R, int C, typename T>
-inline void tile(Left<T> a, Matrix<const T> b, int64_t inner, Vector<T> (&sum)[R][C]) {
+inline void tile(Left<T> a, Matrix<const T> b, int64_t apart, int64_t inner, Vector<T> (&sum)[R][C]) {
   for (int64_t k = 0; k < inner; ++k) {
     Vector<T> right[C];
-    UNROLL for (int q = 0; q < C; ++q) right[q] = at(b.row(k) + q * WIDTH<T>);
+    UNROLL for (int q = 0; q < C; ++q) right[q] = at(b.row(k) + q * apart);
     UNROLL for (int r = 0; r < R; ++r)
       UNROLL for (int q = 0; q < C; ++q) sum[r][q] += a.at[r * a.row + k * a.column] * right[q];
   }
 }
 
+// Vectors may have columns in common, which come out the same.
 template <int R, int C, typename T>
-void whole_tile(bool added, Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t inner) {
+void whole_tile(bool added, Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t apart, int64_t inner) {
   Vector<T> sum[R][C] = {};
   if (added)
-    UNROLL for (int r = 0; r < R; ++r) UNROLL for (int q = 0; q < C; ++q) sum[r][q] = at(c.row(r) + q * WIDTH<T>);
-  tile<R, C, T>(a, b, inner, sum);
-  UNROLL for (int r = 0; r < R; ++r) UNROLL for (int q = 0; q < C; ++q) at(c.row(r) + q * WIDTH<T>) = sum[r][q];
+    UNROLL for (int r = 0; r < R; ++r) UNROLL for (int q = 0; q < C; ++q) sum[r][q] = at(c.row(r) + q * apart);
+  tile<R, C, T>(a, b, apart, inner, sum);
+  UNROLL for (int r = 0; r < R; ++r) UNROLL for (int q = 0; q < C; ++q) at(c.row(r) + q * apart) = sum[r][q];
 }
 
 // The last columns, fewer than a vector holds: made with some before them, which are left as they are.
 template <int R, typename T>
 void last_tile(bool added, Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t inner, int64_t rest) {
   Vector<T> sum[R][1] = {};
-  tile<R, 1, T>(a, {b.at + rest - WIDTH<T>, b.stride}, inner, sum);
+  tile<R, 1, T>(a, {b.at + rest - WIDTH<T>, b.stride}, 0, inner, sum);
   for (int r = 0; r < R; ++r) {
     T found[WIDTH<T>];
     std::memcpy(found, &sum[r][0], sizeof found);
@@ -67,18 +68,17 @@ void last_tile(bool added, Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t in
   }
 }
 
-// R rows, or fewer, of some vectors of columns.
+// R rows, or fewer, of the next columns: two vectors of them, or all that are left.
 template <int R, typename T>
-void any_tile(bool added, Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t inner, int64_t vectors,
-              int64_t rest) {
+void any_tile(bool added, Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t inner, int64_t left) {
   if constexpr (R > 1)
-    if (rows < R) return any_tile<R - 1, T>(added, a, b, c, rows, inner, vectors, rest);
-  if (vectors == TWO)
-    whole_tile<R, TWO, T>(added, a, b, c, inner);
-  else if (vectors == 1)
-    whole_tile<R, 1, T>(added, a, b, c, inner);
+    if (rows < R) return any_tile<R - 1, T>(added, a, b, c, rows, inner, left);
+  if (left > WIDTH<T>)
+    whole_tile<R, TWO, T>(added, a, b, c, std::min(left - WIDTH<T>, WIDTH<T>), inner);
+  else if (left == WIDTH<T>)
+    whole_tile<R, 1, T>(added, a, b, c, 0, inner);
   else
-    last_tile<R, T>(added, a, b, c, inner, rest);
+    last_tile<R, T>(added, a, b, c, inner, left);
 }
 
 // c = a b, or c += a b.
@@ -94,40 +94,77 @@ void product(Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t co
     return;
   }
   const int64_t parts = (rows + MANY_ROWS - 1) / MANY_ROWS;  // of about the same size
-  for (int64_t j = 0; j < columns;) {
-    const int64_t vectors = std::min<int64_t>((columns - j) / WIDTH<T>, TWO), rest = columns - j;
+  for (int64_t j = 0; j < columns; j += TWO * WIDTH<T>)
     for (int64_t part = 0; part < parts; ++part) {
       const int64_t i = rows * part / parts, end = rows * (part + 1) / parts;
       any_tile<MANY_ROWS, T>(ADDED, {a.at + i * a.row, a.row, a.column}, {b.at + j, b.stride}, {c.row(i) + j, c.stride},
-                             end - i, inner, vectors, rest);
+                             end - i, inner, columns - j);
     }
-    j += vectors ? vectors * WIDTH<T> : rest;
-  }
 }
 
-template <typename T, int SIZE, typename Both, int... PLACE>
-inline Vector<T> halved(Vector<T> a, Vector<T> b, Both both, std::integer_sequence<int, PLACE...>) {
-  return both(__builtin_shufflevector(a, b, (2 * (PLACE / SIZE) * SIZE + PLACE % SIZE)...),
-              __builtin_shufflevector(a, b, (2 * (PLACE / SIZE) * SIZE + SIZE + PLACE % SIZE)...));
+// Where the numbers of two vectors go that are put together: blocks of SIZE of them in turns, inside lanes of 16 bytes, which is
+// cheap, and whole lanes at last. Of every two blocks one is the `odd` one.
+template <int WIDE, int LANE, int SIZE>
+constexpr int place_of(int place, int odd) {
+  if (SIZE < LANE) {
+    const int lane = place / LANE * LANE, block = place % LANE / SIZE;
+    return block % 2 * WIDE + lane + block / 2 * SIZE + place % SIZE + odd * (LANE / 2);
+  }
+  const int half = WIDE / LANE / 2, lane = place / LANE;
+  return lane / half * WIDE + (2 * (lane % half) + odd) * LANE + place % LANE;
+}
+
+template <int WIDE, int LANE, int SIZE, typename V, typename Both, int... PLACE>
+inline V put_together(V a, V b, Both both, std::integer_sequence<int, PLACE...>) {
+  return both(__builtin_shufflevector(a, b, place_of<WIDE, LANE, SIZE>(PLACE, 0)...),
+              __builtin_shufflevector(a, b, place_of<WIDE, LANE, SIZE>(PLACE, 1)...));
 }
 
 // Each of as many vectors as a vector has numbers made one number, in order: `both` puts two together.
-template <typename T, int SIZE = WIDTH<T> / 2, typename Both>
-inline Vector<T> across(Vector<T>* many, Both both) {
-  UNROLL for (int q = 0; q < SIZE; ++q)
-    many[q] = halved<T, SIZE>(many[2 * q], many[2 * q + 1], both, std::make_integer_sequence<int, WIDTH<T>>{});
-  if constexpr (SIZE > 1) return across<T, SIZE / 2>(many, both);
+template <int WIDE, int SIZE = 1, typename V, typename Both>
+inline V across(V* many, Both both) {
+  constexpr int LANE = 16 * WIDE / sizeof(V);
+  UNROLL for (int q = 0; q < WIDE / SIZE / 2; ++q)
+    many[q] = put_together<WIDE, LANE, SIZE>(many[2 * q], many[2 * q + 1], both, std::make_integer_sequence<int, WIDE>{});
+  if constexpr (2 * SIZE < WIDE) return across<WIDE, 2 * SIZE>(many, both);
   return many[0];
 }
 
 template <typename T>
 inline Vector<T> sums_of(Vector<T>* many) {
-  return across<T>(many, [](Vector<T> a, Vector<T> b) { return a + b; });
+  return across<WIDTH<T>>(many, [](Vector<T> a, Vector<T> b) { return a + b; });
 }
 
 template <typename T>
 inline Vector<T> largest_of(Vector<T>* many) {
-  return across<T>(many, [](Vector<T> a, Vector<T> b) { return a > b ? a : b; });
+  return across<WIDTH<T>>(many, [](Vector<T> a, Vector<T> b) { return a > b ? a : b; });
+}
+
+template <typename T, int SIZE, int... PLACE>
+inline void exchange(Vector<T>& a, Vector<T>& b, std::integer_sequence<int, PLACE...>) {
+  const Vector<T> one = a, other = b;
+  a = __builtin_shufflevector(one, other, (PLACE & SIZE ? WIDTH<T> + PLACE - SIZE : PLACE)...);
+  b = __builtin_shufflevector(one, other, (PLACE & SIZE ? WIDTH<T> + PLACE : PLACE + SIZE)...);
+}
+
+// The matrix of as many vectors as a vector has numbers, turned.
+template <typename T, int SIZE = WIDTH<T> / 2>
+inline void turned_block(Vector<T>* many) {
+  UNROLL for (int q = 0; q < WIDTH<T>; ++q)
+    if (!(q & SIZE)) exchange<T, SIZE>(many[q], many[q + SIZE], std::make_integer_sequence<int, WIDTH<T>>{});
+  if constexpr (SIZE > 1) turned_block<T, SIZE / 2>(many);
+}
+
+// b = a^T, where the sides of a are whole vectors.
+template <typename T>
+void turn(Matrix<const T> a, Matrix<T> b, int64_t rows, int64_t columns) {
+  for (int64_t i = 0; i < rows; i += WIDTH<T>)
+    for (int64_t j = 0; j < columns; j += WIDTH<T>) {
+      Vector<T> block[WIDTH<T>];
+      UNROLL for (int q = 0; q < WIDTH<T>; ++q) block[q] = at(a.row(i + q) + j);
+      turned_block<T>(block);
+      UNROLL for (int q = 0; q < WIDTH<T>; ++q) at(b.row(j + q) + i) = block[q];
+    }
 }
 
 // R rows and some columns of a b^T.

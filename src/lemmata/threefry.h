@@ -36,8 +36,12 @@ __attribute__((always_inline)) inline void threefry(const Words<MANY>& first, co
                                                     Words<MANY>& two) {
   Words<MANY> third;
   UNROLL for (int q = 0; q < MANY; ++q) third[q] = first[q] ^ second[q] ^ Word(0x1BD11BDA);
-  const auto even = [&] { round_of<13>(one, two), round_of<15>(one, two), round_of<26>(one, two), round_of<6>(one, two); };
-  const auto odd = [&] { round_of<17>(one, two), round_of<29>(one, two), round_of<16>(one, two), round_of<24>(one, two); };
+  const auto even = [&]() __attribute__((always_inline)) {
+    round_of<13>(one, two), round_of<15>(one, two), round_of<26>(one, two), round_of<6>(one, two);
+  };
+  const auto odd = [&]() __attribute__((always_inline)) {
+    round_of<17>(one, two), round_of<29>(one, two), round_of<16>(one, two), round_of<24>(one, two);
+  };
   one = first, add(two, second);
   even(), add(one, second), add(two, third, 1);
   odd(), add(one, third), add(two, first, 2);
@@ -137,6 +141,18 @@ using Row = typename BesideKeys<T>::type;
 template <typename T>
 inline Row<T>& row(T* rows, int64_t n) {
   return *reinterpret_cast<Row<T>*>(rows + n * SIDE);
+}
+
+// For each of some keys a number that belongs to it: `places` says which key.
+template <typename Numbers>
+inline Numbers picked(const Numbers& from, const Row<int32_t>& places) {
+#if defined(__clang__)
+  Numbers found;
+  for (int64_t q = 0; q < SIDE; ++q) found[q] = from[places[q]];
+  return found;
+#else
+  return __builtin_shuffle(from, places);
+#endif
 }
 
 // `jax.random.uniform` of both words of a counter.

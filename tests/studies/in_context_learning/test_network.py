@@ -69,6 +69,7 @@ SIZES = {
         Contexts(relevant=4, irrelevant=3, feature_dim=7, label_dim=2, room=5, examples=3, task_shifts=2),
         *(17, 33, 2, "logistic"),
     ),
+    "many": (Contexts(relevant_fraction=0.3, irrelevant=12, feature_dim=18), 200, 40, 2, "logistic"),
     "smallest": (
         Contexts(
             relevant=2, irrelevant=1, feature_dim=3, label_dim=1, relevant_fraction=1, room=1, examples=1

@@ -1,5 +1,5 @@
-// What a step draws, from random words: `places_of_batch` and `sampled_with_distances` of the module `sampling`, which says what is drawn. XLA sorts all labelled
-// nodes where a batch takes few of them, and looks for a pick among all picks before it.
+// What a step draws: `places_of_batch` and `sampled_with_distances` of the module `sampling`, which says what is drawn. XLA sorts
+// all labelled nodes where a batch takes few of them, and looks for a pick among all picks before it.
 
 #include <algorithm>
 #include <cstdint>
@@ -7,21 +7,29 @@
 
 #include "kernel.h"
 #include "scratch.h"
+#include "threefry.h"
 #include "vectors.h"
 
+// `jax.random.bits(key, (count,), "uint32")`, and as many more as fill a group.
+void draw_words(const Word* key, int64_t count, Word* found) {
+  each(key, nullptr, 1, count, [found](int64_t place, const Group& one, const Group& two, int64_t) {
+    UNROLL for (int q = 0; q < GROUP; ++q) at(found + place + q * WIDTH<Word>) = one[q] ^ two[q];
+  });
+}
+
 // The places of a batch in the random order of an epoch: only what lies around them is sorted.
-// Given: words (node), how many nodes are labelled, the first place. Lanes come first in all.
+// Given: key, how many nodes are labelled, the first place; of so many `nodes`. Lanes come first in all.
 void places(Call call) {
-  const int64_t nodes = call.last(0, 1), size = call.last_found(0, 1);
+  const int64_t nodes = call.number("nodes"), size = call.last_found(0, 1);
   int low = 0;
   while ((nodes - 1) >> low) ++low;
   Scratch scratch;
-  uint32_t* marked = scratch.numbers<uint32_t>(nodes);
+  uint32_t* marked = scratch.numbers<uint32_t>(rounded_up(nodes, COUNT));
   for (int64_t lane = 0; lane < call.count_given(1); ++lane) {
-    const uint32_t* chance = call.given<uint32_t>(0) + lane * nodes;
     const int64_t count = std::min<int64_t>(call.given<int32_t>(1)[lane], nodes), from = call.given<int32_t>(2)[lane];
     const int64_t end = std::min(from + size, count);
-    for (int64_t n = 0; n < count; ++n) marked[n] = chance[n] >> (low + 1) << low | uint32_t(n);
+    draw_words(call.given<Word>(0) + 2 * lane, count, marked);
+    for (int64_t n = 0; n < count; ++n) marked[n] = marked[n] >> (low + 1) << low | uint32_t(n);
     std::nth_element(marked, marked + from, marked + count);
     if (end < count) std::nth_element(marked + from, marked + end, marked + count);
     std::sort(marked + from, marked + end);
@@ -42,9 +50,10 @@ inline void fetch(const void* from, int64_t size) {
 }
 
 // One part of the sets of a batch: Floyd's rounds, one after the other. `stamps` tell who took a place last.
-void draw_part(const uint32_t* words, const int16_t* lists, const int32_t* counts, const uint8_t* distance,
+void draw_part(const Word* key, uint32_t* words, const int16_t* lists, const int32_t* counts, const uint8_t* distance,
                const int32_t* batch, int64_t nodes, int64_t size, int64_t share, int64_t slots, int32_t* picks, int32_t* many,
                int32_t* stamps, int32_t& stamp, Drawn found) {
+  draw_words(key, share * size, words);
   for (int64_t n = 0; n < size; ++n) many[n] = counts[batch[n]];
   for (int64_t s = 0; s < share; ++s)
     for (int64_t n = 0; n < size; ++n) {
@@ -55,30 +64,35 @@ void draw_part(const uint32_t* words, const int16_t* lists, const int32_t* count
       picks[s * size + n] = std::min(int32_t((chance - 1) * float(upto + 1)), upto);
     }
   for (int64_t n = 0; n < size; ++n) {
-    const int64_t node = batch[n], next = batch[std::min(n + 1, size - 1)], count = many[n];
+    const int64_t next = batch[std::min(n + 1, size - 1)], count = many[n];
     fetch(lists + next * nodes, 2 * counts[next]), fetch(distance + next * nodes, nodes);
-    ++stamp;
+    const int16_t* list = lists + batch[n] * nodes;
+    const uint8_t* away = distance + batch[n] * nodes;
+    int32_t *members = found.members + n * slots, *apart = found.distance + n * slots;
+    bool* filled = found.filled + n * slots;
+    const auto take = [=](int64_t s, int64_t place) { members[s] = list[place], apart[s] = away[list[place]]; };
+    std::fill(std::fill_n(filled, std::min(count, share), true), filled + share, false);
+    if (count < share) {
+      for (int64_t s = 0; s < share; ++s) take(s, std::min(s, nodes - 1));
+      continue;
+    }
+    const int32_t own = ++stamp;
     for (int64_t s = 0; s < share; ++s) {
-      int64_t place = s, upto = count - share + s;
-      if (count >= share) {
-        place = picks[s * size + n];
-        if (stamps[place] == stamp) place = upto;
-        stamps[place] = stamp;
-      }
-      const int64_t member = lists[node * nodes + std::min(place, nodes - 1)], slot = n * slots + s;
-      found.members[slot] = member;
-      found.distance[slot] = distance[node * nodes + member];
-      found.filled[slot] = s < count;
+      int64_t place = picks[s * size + n];
+      if (stamps[place] == own) place = count - share + s;
+      stamps[place] = own;
+      take(s, place);
     }
   }
 }
 
-// Given: words (part, slot, batch), members (part, node, node), their numbers (part, node), distance (node, node), batch. Found:
-// members (batch, slot), their distance, whether there is one. Lanes come first in all.
+// Given: key, members (part, node, node), their numbers (part, node), distance (node, node), batch. Found: members (batch, slot),
+// their distance, whether there is one. Lanes come first in all.
 void sets(Call call) {
-  const int64_t parts = call.last(0, 3), share = call.last(0, 2), size = call.last(0, 1), nodes = call.last(2, 1);
-  const int64_t slots = call.last_found(0, 1), itself = call.number("itself");
+  const int64_t parts = call.last(2, 2), nodes = call.last(2, 1), size = call.last(4, 1);
+  const int64_t slots = call.last_found(0, 1), itself = call.number("itself"), share = (slots - itself) / parts;
   Scratch scratch;
+  Word* words = scratch.numbers<Word>(rounded_up(share * size, COUNT));
   int32_t *picks = scratch.numbers<int32_t>(share * size), *many = scratch.numbers<int32_t>(size);
   int32_t *stamps = scratch.zeros<int32_t>(nodes), stamp = 0;
   for (int64_t lane = 0; lane < call.count_given(4) / size; ++lane) {
@@ -93,7 +107,9 @@ void sets(Call call) {
       }
     for (int64_t part = 0; part < parts; ++part) {
       const int64_t from = lane * parts + part, slot = itself + part * share;
-      draw_part(call.given<uint32_t>(0) + from * share * size, call.given<int16_t>(1) + from * nodes * nodes,
+      const Keys folds = folded(call.given<Word>(0) + 2 * lane, part);
+      const Word key[] = {folds.first[0], folds.second[0]};
+      draw_part(key, words, call.given<int16_t>(1) + from * nodes * nodes,
                 call.given<int32_t>(2) + from * nodes, apart, own, nodes, size, share, slots, picks, many, stamps, stamp,
                 {found.members + slot, found.distance + slot, found.filled + slot});
     }

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int, UInt8, UInt32
+from jaxtyping import Array, Bool, Int, UInt8
 from numpy import ndarray
 
 from lemmata import native
@@ -121,14 +121,9 @@ def shuffled(key: Key, nodes: int, first: int | Array) -> Int[Array, " node"]:
     """0..nodes-1, the `first` of them in random order before the others: one sort of random numbers that carry their place in
     their lowest bits is five times faster than sorting places by random numbers. Equal ones stay in the order of the nodes,
     which is a random one itself."""
-    return _ordered(jax.random.bits(key, (nodes,), jnp.uint32), first)
-
-
-def _ordered(words: UInt32[Array, " node"], first: int | Array) -> Int[Array, " node"]:
-    nodes = words.shape[0]
     low = (nodes - 1).bit_length()
     place = jnp.arange(nodes, dtype=jnp.uint32)
-    chance = words >> (low + 1) << low
+    chance = jax.random.bits(key, (nodes,), jnp.uint32) >> (low + 1) << low
     marked = jnp.where(place < first, chance, jnp.uint32(1 << 31)) | place
     return (jnp.sort(marked) & ((1 << low) - 1)).astype(jnp.int32)
 
@@ -138,14 +133,15 @@ def places_of_batch(
 ) -> Int[Array, " batch"]:
     """`size` places of `shuffled` nodes from `begin` on; after the `first` of them it begins anew. By the kernel where there
     is one: it sorts no more than it has to."""
-    given = [jax.random.bits(key, (nodes,), jnp.uint32), *(jnp.asarray(n, jnp.int32) for n in (first, begin))]
+    given = [jax.random.key_data(key), *(jnp.asarray(n, jnp.int32) for n in (first, begin))]
 
-    def plainly(words: Array, first: Array, begin: Array) -> Array:
-        return _ordered(words, first)[(begin + jnp.arange(size)) % first]
+    def plainly(data: Array, first: Array, begin: Array) -> Array:
+        return shuffled(key_of(data), nodes, first)[(begin + jnp.arange(size)) % first]
 
-    def sorted_around(words: Array, first: Array, begin: Array) -> Array:
+    def sorted_around(data: Array, first: Array, begin: Array) -> Array:
         found = jax.ShapeDtypeStruct((size,), jnp.int32)
-        return jax.ffi.ffi_call("graph_places", found, vmap_method="broadcast_all")(words, first, begin)
+        call = jax.ffi.ffi_call("graph_places", found, vmap_method="broadcast_all")
+        return call(data, first, begin, nodes=nodes)
 
     if not by_kernel():
         return plainly(*given)
@@ -188,18 +184,11 @@ def sampled_plainly(
 def sampled_by_kernel(
     data: Array, held: Lists, distance: Array, nodes: Array, size: int, itself: bool
 ) -> Drawn:
-    parts, batch = held.members.shape[0], nodes.shape[0]
-    share = size // parts
-    words = jnp.stack(
-        [
-            jax.random.bits(jax.random.fold_in(key_of(data), part), (share, batch), jnp.uint32)
-            for part in range(parts)
-        ]
-    )
-    shape = (batch, parts * share + itself)
+    parts = held.members.shape[0]
+    shape = (nodes.shape[0], size // parts * parts + itself)
     found = [jax.ShapeDtypeStruct(shape, kind) for kind in (jnp.int32, jnp.int32, bool)]
     call = jax.ffi.ffi_call("graph_sets", found, vmap_method="broadcast_all")
-    members, away, filled = call(words, *held, distance, nodes.astype(jnp.int32), itself=int(itself))
+    members, away, filled = call(data, *held, distance, nodes.astype(jnp.int32), itself=int(itself))
     return members, away, filled
 
 

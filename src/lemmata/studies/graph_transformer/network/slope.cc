@@ -15,7 +15,7 @@
 #include "scratch.h"
 #include "vectors.h"
 
-constexpr int64_t TOGETHER = 32;  // nodes
+constexpr int64_t TOGETHER = 64;  // nodes
 constexpr int CHAINS = 4;        // sums over slots that go side by side
 
 template <typename T>
@@ -38,131 +38,208 @@ struct Sets {
   int64_t rows, batch, slots;
 };
 
-// Rows of a matrix, filled up with zeros to whole vectors.
+// Half a register, where that is one too: tokens are short, and fill whole ones badly.
+constexpr int HALF_BYTES = BYTES == 16 ? BYTES : BYTES / 2;
+template <typename T>
+struct HalfRegister {
+  typedef T type __attribute__((vector_size(HALF_BYTES), aligned(alignof(T)), may_alias));
+};
+template <typename T>
+using Half = typename HalfRegister<T>::type;
+template <typename T>
+constexpr int64_t HALF = HALF_BYTES / sizeof(T);
+
+template <typename T>
+inline Half<T>& half(T* place) {
+  return *reinterpret_cast<Half<T>*>(place);
+}
+template <typename T>
+inline const Half<T>& half(const T* place) {
+  return *reinterpret_cast<const Half<T>*>(place);
+}
+
+// Rows of a matrix, with zeros behind them up to whole half vectors.
 template <typename T>
 void fill_up(const T* from, int64_t rows, int64_t columns, T* to, int64_t stride) {
-  const int64_t behind = stride - WIDTH<T>;  // whole vectors lie before it
-  Vector<typename Elementary<T>::Whole> mine;
-  for (int64_t q = 0; q < WIDTH<T>; ++q) mine[q] = behind + q < columns ? -1 : 0;
+  const int64_t whole = (columns - 1) / HALF<T> * HALF<T>;  // half vectors lie before it
+  Half<typename Elementary<T>::Whole> mine;
+  for (int64_t q = 0; q < HALF<T>; ++q) mine[q] = whole + q < columns ? -1 : 0;
   for (int64_t r = 0; r < rows; ++r, from += columns, to += stride) {
-    for (int64_t d = 0; d < behind; d += WIDTH<T>) at(to + d) = at(from + d);
-    if ((rows - r) * columns >= stride)
-      at(to + behind) = mine ? at(from + behind) : Vector<T>{};
+    for (int64_t d = 0; d < whole; d += HALF<T>) half(to + d) = half(from + d);
+    if ((rows - r) * columns >= whole + HALF<T>)
+      half(to + whole) = mine ? half(from + whole) : Half<T>{};
     else  // nothing may be read past the last row
-      std::fill(std::copy(from + behind, from + columns, to + behind), to + stride, T(0));
+      std::fill(std::copy(from + whole, from + columns, to + whole), to + whole + HALF<T>, T(0));
   }
 }
 
-// Some nodes on their way through the network. Rows are filled up with zeros to whole vectors, sets with empty slots to whole
-// vectors of slots.
+// Some nodes on their way through the network. Rows are filled up with zeros to whole vectors, tokens to half ones, sets with
+// empty slots to whole vectors of slots.
 template <typename T>
 struct Group {
-  int64_t stride, breadth, many;
-  T *tokens, *gates, *alpha, *moved, *distance, *asking, *asked, *mixed, *value, *back, *pulled, *cross;
-  int64_t* rows;
+  int64_t stride, breadth, length, many;
+  T *tokens, *gates, *alpha, *moved, *distance, *asking, *asked, *mixed, *value, *back, *pulled, *cross, *outputs;
+  int32_t* rows;
 
   Group(const Network<T>& net, const Sets<T>& sets, Scratch& scratch)
       : stride(rounded_up(net.dim, WIDTH<T>)), breadth(rounded_up(net.width, WIDTH<T>)),
-        many(rounded_up(sets.slots, std::max<int64_t>(WIDTH<T>, CHAINS))) {
-    tokens = scratch.numbers<T>(sets.rows * stride), gates = scratch.numbers<T>(TOGETHER * net.neurons);
+        length(rounded_up(net.dim, HALF<T>)), many(rounded_up(sets.slots, std::max<int64_t>(WIDTH<T>, CHAINS))) {
+    tokens = scratch.numbers<T>(sets.rows * length), gates = scratch.numbers<T>(TOGETHER * net.neurons);
     for (T** one : {&alpha, &distance}) *one = scratch.zeros<T>(TOGETHER * many);
-    for (T** one : {&asking, &asked, &mixed, &pulled, &cross}) *one = scratch.numbers<T>(TOGETHER * stride);
+    for (T** one : {&asking, &asked, &mixed, &pulled, &cross}) *one = scratch.zeros<T>(TOGETHER * stride);
     for (T** one : {&value, &back}) *one = scratch.numbers<T>(TOGETHER * breadth);
-    moved = scratch.numbers<T>(many), rows = scratch.zeros<int64_t>(TOGETHER * many);
-    fill_up<T>(sets.table, sets.rows, net.dim, tokens, stride);
+    moved = scratch.numbers<T>(many), rows = scratch.zeros<int32_t>(TOGETHER * many);
+    outputs = scratch.numbers<T>(TOGETHER);
+    fill_up<T>(sets.table, sets.rows, net.dim, tokens, length);
   }
 
-  // x_s . w for WIDTH slots.
-  Vector<T> along(const int64_t* row, const T* way) {
-    Vector<T> sum[WIDTH<T>] = {};
-    for (int64_t d = 0; d < stride; d += WIDTH<T>) {
-      const Vector<T> here = at(way + d);
-      UNROLL for (int q = 0; q < WIDTH<T>; ++q) sum[q] += at(tokens + row[q] + d) * here;
+  // x_s . w for HALF slots.
+  Half<T> along(const int32_t* row, const T* way) const {
+    Half<T> sum[HALF<T>] = {};
+    for (int64_t d = 0; d < length; d += HALF<T>) {
+      const Half<T> here = half(way + d);
+      UNROLL for (int q = 0; q < HALF<T>; ++q) sum[q] += half(tokens + row[q] + d) * here;
     }
-    return sums_of<T>(sum);
+    return across<HALF<T>>(sum, [](Half<T> a, Half<T> b) { return a + b; });
   }
 
-  // The sum over s of w_s x_s.
-  void mix(const int64_t* row, const T* weight, T* found) {
-    for (int64_t d = 0; d < stride; d += 2 * WIDTH<T>) {
-      const bool two = d + WIDTH<T> < stride;
-      Vector<T> sum[CHAINS][2] = {};
-      for (int64_t s = 0; s < many; s += CHAINS)
-        UNROLL for (int c = 0; c < CHAINS; ++c) {
-          const T* from = tokens + row[s + c] + d;
-          sum[c][0] += weight[s + c] * at(from);
-          if (two) sum[c][1] += weight[s + c] * at(from + WIDTH<T>);
-        }
-      UNROLL for (int c = 1; c < CHAINS; ++c) sum[0][0] += sum[c][0], sum[0][1] += sum[c][1];
-      at(found + d) = sum[0][0];
-      if (two) at(found + d + WIDTH<T>) = sum[0][1];
+  // C half vectors of the sum over s of w_s x_s.
+  template <int C>
+  void mix_part(const int32_t* row, const T* weight, int64_t begin, T* found) const {
+    Half<T> sum[CHAINS][C] = {};
+    for (int64_t s = 0; s < many; s += CHAINS)
+      UNROLL for (int c = 0; c < CHAINS; ++c) {
+        const T* from = tokens + row[s + c] + begin;
+        UNROLL for (int q = 0; q < C; ++q) sum[c][q] += weight[s + c] * half(from + q * HALF<T>);
+      }
+    UNROLL for (int q = 0; q < C; ++q) {
+      UNROLL for (int c = 1; c < CHAINS; ++c) sum[0][q] += sum[c][q];
+      half(found + begin + q * HALF<T>) = sum[0][q];
     }
+  }
+  void mix(const int32_t* row, const T* weight, T* found) const {
+    int64_t d = 0;
+    for (; d + 3 * HALF<T> <= length; d += 3 * HALF<T>) mix_part<3>(row, weight, d, found);
+    for (; d < length; d += HALF<T>) mix_part<1>(row, weight, d, found);
   }
 };
 
-// alpha and the attended tokens of one node.
-template <typename T>
-void attend(const Network<T>& net, const Sets<T>& sets, Group<T>& group, int64_t node, int64_t place) {
-  const int64_t first = node * sets.slots, many = group.many, slots = sets.slots, stride = group.stride;
-  const int32_t *members = sets.members + first, *away = sets.distance + first;
-  const bool* filled = sets.filled + first;
-  int64_t* __restrict rows = group.rows + place * many;
-  T *__restrict alpha = group.alpha + place * many, *__restrict distance = group.distance + place * many;
-  const T *asked = group.asked + place * stride, empty = -std::numeric_limits<T>::infinity();
-  for (int64_t s = 0; s < slots; ++s) rows[s] = members[s] * stride;
-  for (int64_t s = 0; s < slots; ++s) distance[s] = away[s];
-  for (int64_t s = 0; s < slots; ++s) alpha[s] = filled[s] ? T(0) : empty;
-  for (int64_t s = slots; s < many; ++s) alpha[s] = empty;
-  Vector<T> most = Vector<T>{} + empty, total = {};
-  for (int64_t s = 0; s < many; s += WIDTH<T>) {
-    Vector<T> logit = at(alpha + s) + group.along(rows + s, asked);
-    for (int64_t z = 0; z < net.buckets; ++z) logit += at(distance + s) == T(z) ? Vector<T>{} + net.bias[z] : Vector<T>{};
-    most = logit > most ? logit : most;
-    at(alpha + s) = logit;
-  }
-  T part[WIDTH<T>];
-  at(part) = most;
-  const T largest = *std::max_element(part, part + WIDTH<T>);
-  for (int64_t s = 0; s < many; s += WIDTH<T>) total += at(alpha + s) = exp_below<T>(at(alpha + s) - largest);
-  const T share = 1 / sum_of<T>(total);
-  for (int64_t s = 0; s < many; s += WIDTH<T>) at(alpha + s) *= share;
-  group.mix(rows, alpha, group.mixed + place * group.stride);
+// Calls `one` with every slot, whole vectors of them at a time: the last one may begin inside the one before.
+template <typename T, typename One>
+inline void each_slot(int64_t slots, One one) {
+  if (slots < WIDTH<T>)
+    for (int64_t s = 0; s < slots; ++s) one(s);
+  else
+    for (int64_t begin = 0; begin < slots; begin += WIDTH<T>)
+      for (int64_t q = 0, s = std::min(begin, slots - WIDTH<T>); q < WIDTH<T>; ++q) one(s + q);
 }
 
-// F of one node from what its neurons are given, which becomes the open gates A.
+// The sets of some nodes.
 template <typename T>
-T vote(const Network<T>& net, T* given) {
-  Vector<T> sum = {};
-  int64_t i = 0;
-  for (; i + WIDTH<T> <= net.neurons; i += WIDTH<T>) {
-    const Vector<T> before = at(given + i), gate = before > 0 ? at(net.signs + i) : Vector<T>{};
-    sum += before * gate;
-    at(given + i) = gate;
+void take_in(const Sets<T>& sets, const Group<T>& group, int64_t node, int64_t count) {
+  constexpr T EMPTY = -std::numeric_limits<T>::infinity();
+  const int64_t many = group.many, slots = sets.slots;
+  const int32_t length = group.length;
+  for (int64_t n = 0; n < count; ++n) {
+    const int64_t first = (node + n) * slots;
+    const int32_t *members = sets.members + first, *away = sets.distance + first;
+    const uint8_t* filled = reinterpret_cast<const uint8_t*>(sets.filled) + first;
+    int32_t* __restrict rows = group.rows + n * many;
+    T *__restrict alpha = group.alpha + n * many, *__restrict distance = group.distance + n * many;
+    each_slot<T>(slots, [=](int64_t s) { rows[s] = members[s] * length; });
+    each_slot<T>(slots, [=](int64_t s) { distance[s] = away[s]; });
+    each_slot<T>(slots, [=](int64_t s) { alpha[s] = filled[s] ? T(0) : EMPTY; });
+    for (int64_t s = slots; s < many; ++s) alpha[s] = EMPTY;
   }
-  T output = sum_of<T>(sum);
-  for (; i < net.neurons; ++i) {
-    const T gate = given[i] > 0 ? net.signs[i] : 0;
-    output += given[i] * gate;
-    given[i] = gate;
-  }
-  return output;
 }
 
-// h = sum_s e_s x_s of one node, and its part of the gradient in b; e_s carries the weight of the node in the loss.
+// alpha and the attended tokens of up to WIDTH nodes.
 template <typename T>
-void attend_back(const Network<T>& net, Group<T>& group, int64_t place, T weight, T* bias) {
-  const int64_t many = group.many, begin = place * group.stride;
-  const int64_t* rows = group.rows + place * many;
-  const T *alpha = group.alpha + place * many, *distance = group.distance + place * many;
-  Vector<T> sum = {};
-  for (int64_t d = 0; d < group.stride; d += WIDTH<T>) sum += at(group.pulled + begin + d) * at(group.mixed + begin + d);
-  const T mean = sum_of<T>(sum);
-  for (int64_t s = 0; s < many; s += WIDTH<T>)
-    at(group.moved + s) = weight * at(alpha + s) * (group.along(rows + s, group.pulled + begin) - mean);
-  for (int64_t z = 0; z < net.buckets; ++z)
-    for (int64_t s = 0; s < many; s += WIDTH<T>)
-      at(bias + z * WIDTH<T>) += at(distance + s) == T(z) ? at(group.moved + s) : Vector<T>{};
-  group.mix(rows, group.moved, group.cross + begin);
+void attend(const Network<T>& net, const Group<T>& group, int64_t begin, int64_t count) {
+  const int64_t many = group.many;
+  Vector<T> most[WIDTH<T>] = {}, total[WIDTH<T>] = {};
+  T largest[WIDTH<T>], share[WIDTH<T>];
+  for (int64_t n = begin; n < begin + count; ++n)
+    for (int64_t s = n * many; s < (n + 1) * many; s += HALF<T>)
+      half(group.alpha + s) += group.along(group.rows + s, group.asked + n * group.stride);
+  for (int64_t n = 0; n < count; ++n) {
+    T *alpha = group.alpha + (begin + n) * many, *distance = group.distance + (begin + n) * many;
+    Vector<T> top = Vector<T>{} - std::numeric_limits<T>::infinity();
+    for (int64_t s = 0; s < many; s += WIDTH<T>) {
+      Vector<T> logit = at(alpha + s);
+      for (int64_t z = 0; z < net.buckets; ++z)
+        logit += at(distance + s) == T(z) ? Vector<T>{} + net.bias[z] : Vector<T>{};
+      top = logit > top ? logit : top;
+      at(alpha + s) = logit;
+    }
+    most[n] = top;
+  }
+  at(largest) = largest_of<T>(most);
+  for (int64_t n = 0; n < count; ++n) {
+    T* alpha = group.alpha + (begin + n) * many;
+    Vector<T> sum = {};
+    for (int64_t s = 0; s < many; s += WIDTH<T>) sum += at(alpha + s) = exp_below<T>(at(alpha + s) - largest[n]);
+    total[n] = sum;
+  }
+  at(share) = 1 / sums_of<T>(total);
+  for (int64_t n = 0; n < count; ++n) {
+    T* alpha = group.alpha + (begin + n) * many;
+    for (int64_t s = 0; s < many; s += WIDTH<T>) at(alpha + s) *= share[n];
+    group.mix(group.rows + (begin + n) * many, alpha, group.mixed + (begin + n) * group.stride);
+  }
+}
+
+// F of WIDTH nodes from what their neurons are given, which becomes the open gates A.
+template <typename T>
+void vote(const Network<T>& net, T* given, T* outputs) {
+  const int64_t neurons = net.neurons, whole = neurons / WIDTH<T> * WIDTH<T>;
+  constexpr int SIDE = std::min<int>(CHAINS, WIDTH<T>);  // nodes whose sums go side by side
+  Vector<T> sums[WIDTH<T>];
+  for (int64_t n = 0; n < WIDTH<T>; n += SIDE) {
+    Vector<T> sum[SIDE] = {};
+    for (int64_t i = 0; i < whole; i += WIDTH<T>)
+      UNROLL for (int c = 0; c < SIDE; ++c) {
+        Vector<T>& here = at(given + (n + c) * neurons + i);
+        const Vector<T> before = here, gate = before > 0 ? at(net.signs + i) : Vector<T>{};
+        sum[c] += before * gate, here = gate;
+      }
+    UNROLL for (int c = 0; c < SIDE; ++c) sums[n + c] = sum[c];
+  }
+  at(outputs) = sums_of<T>(sums);
+  for (int64_t n = 0; n < WIDTH<T>; ++n)
+    for (int64_t i = whole; i < neurons; ++i) {
+      T& here = given[n * neurons + i];
+      const T gate = here > 0 ? net.signs[i] : 0;
+      outputs[n] += here * gate, here = gate;
+    }
+}
+
+// h = sum_s e_s x_s of up to WIDTH nodes, and their part of the gradient in b; e_s carries the weight of the node in the loss.
+template <typename T>
+void attend_back(const Network<T>& net, const Group<T>& group, int64_t begin, int64_t count, const T* weight, T* bias) {
+  const int64_t many = group.many, stride = group.stride;
+  Vector<T> both[WIDTH<T>] = {};
+  T mean[WIDTH<T>];
+  for (int64_t n = 0; n < count; ++n) {
+    const T *pulled = group.pulled + (begin + n) * stride, *mixed = group.mixed + (begin + n) * stride;
+    Vector<T> sum = {};
+    for (int64_t d = 0; d < stride; d += WIDTH<T>) sum += at(pulled + d) * at(mixed + d);
+    both[n] = sum;
+  }
+  at(mean) = sums_of<T>(both);
+  for (int64_t n = 0; n < count; ++n) {
+    const int32_t* rows = group.rows + (begin + n) * many;
+    const T *alpha = group.alpha + (begin + n) * many, *distance = group.distance + (begin + n) * many;
+    const T* pulled = group.pulled + (begin + n) * stride;
+    for (int64_t s = 0; s < many; s += HALF<T>)
+      half(group.moved + s) = weight[n] * half(alpha + s) * (group.along(rows + s, pulled) - mean[n]);
+    group.mix(rows, group.moved, group.cross + (begin + n) * stride);
+    for (int64_t z = 0; z < net.buckets; ++z) {
+      Vector<T> sum = {};
+      for (int64_t s = 0; s < many; s += WIDTH<T>) sum += at(distance + s) == T(z) ? at(group.moved + s) : Vector<T>{};
+      at(bias + z * WIDTH<T>) += sum;
+    }
+  }
 }
 
 template <typename T>
@@ -171,7 +248,7 @@ T slope_of(const Network<T>& net, const Sets<T>& sets, T margin, const Gradient<
   Scratch scratch;
   Group<T> group(net, sets, scratch);
   const int64_t stride = group.stride, breadth = group.breadth;
-  T *key = scratch.numbers<T>(width * stride), *value = scratch.numbers<T>(width * stride);
+  T *key = scratch.zeros<T>(width * stride), *value = scratch.zeros<T>(width * stride);
   T *turned_value = scratch.zeros<T>(dim * breadth), *pull = scratch.numbers<T>(dim * stride);
   T *crossed = scratch.zeros<T>(dim * stride), *by_value = scratch.zeros<T>(width * stride);
   T* bias = scratch.zeros<T>(net.buckets * WIDTH<T>);
@@ -185,21 +262,23 @@ T slope_of(const Network<T>& net, const Sets<T>& sets, T margin, const Gradient<
     const int64_t count = std::min(TOGETHER, sets.batch - node);
     fill_up<T>(sets.asking + node * dim, count, dim, group.asking, stride);
     product<false, T>(by_rows<T>(group.asking, stride), {pull, stride}, {group.asked, stride}, count, stride, dim);
-    for (int64_t n = 0; n < count; ++n) attend(net, sets, group, node + n, n);
+    take_in(sets, group, node, count);
+    for (int64_t n = 0; n < count; n += WIDTH<T>) attend(net, group, n, std::min(WIDTH<T>, count - n));
     product<false, T>(by_rows<T>(group.mixed, stride), {turned_value, breadth}, {group.value, breadth}, count, breadth, dim);
     product<false, T>(by_rows<T>(group.value, breadth), {net.hidden, neurons}, {group.gates, neurons}, count, neurons, width);
+    for (int64_t n = 0; n < count; n += WIDTH<T>) vote(net, group.gates + n * neurons, group.outputs + n);
     T weight[TOGETHER];
     for (int64_t n = 0; n < count; ++n) {
-      const T label = sets.label[node + n], lost = std::max(margin - label * vote(net, group.gates + n * neurons), T(0));
+      const T label = sets.label[node + n], lost = std::max(margin - label * group.outputs[n], T(0));
       loss += lost;
       weight[n] = lost > 0 ? -label / sets.batch : 0;
     }
     product_along<T>({group.gates, neurons}, {net.hidden, neurons}, {group.back, width}, count, width, neurons);
     product<false, T>(by_rows<T>(group.back, width), {value, stride}, {group.pulled, stride}, count, stride, width);
-    for (int64_t n = 0; n < count; ++n) {
-      attend_back<T>(net, group, n, weight[n], bias);
+    for (int64_t n = 0; n < count; n += WIDTH<T>)
+      attend_back<T>(net, group, n, std::min(WIDTH<T>, count - n), weight + n, bias);
+    for (int64_t n = 0; n < count; ++n)
       for (int64_t k = 0; k < width; ++k) group.value[n * breadth + k] *= weight[n], group.back[n * width + k] *= weight[n];
-    }
     product<true, T>(by_columns<T>(group.value, breadth), {group.gates, neurons}, {found.hidden, neurons}, width, neurons, count);
     product<true, T>(by_columns<T>(group.back, width), {group.mixed, stride}, {by_value, stride}, width, stride, count);
     product<true, T>(by_columns<T>(group.cross, stride), {group.asking, stride}, {crossed, stride}, dim, stride, count);

@@ -32,83 +32,107 @@ struct Given {
   bool logistic;
 };
 
-// Prompts side by side. Places of patterns are those of the coordinates of prompt q in an array with rows of `stride` numbers.
+// Prompts side by side. The place of a pattern is that of prompt q in an array with rows of `stride` numbers. Most contexts hold
+// one of the two patterns that the task decides by; the `others` are listed, and what only they need is drawn for them alone.
 template <typename T>
 struct Drawn {
   const Sizes& sizes;
   const int64_t stride;
-  Zeros<T> chance, strength, label;  // of every context
-  Zeros<int32_t> relevant, irrelevant;
+  int64_t many;                      // of the others
+  Zeros<T> chance, strength, label, other_labels;  // of every context; the first rows of `chance` are the roles
+  Zeros<int32_t> irrelevant, others, other_places;
+  alignas(LINE) int32_t own[SIDE], opposite[SIDE];  // places of the patterns of the task
   int64_t query[SIDE], query_irrelevant[SIDE];
   alignas(LINE) T query_strength[SIDE], target[SIDE];
 
   Drawn(const Sizes& s, int64_t stride)
       : sizes(s),
         stride(stride),
-        chance((5 * (s.room + 1) + GROUP) * SIDE),
+        chance((4 * (s.room + 1) + GROUP) * SIDE),
         strength(s.room * SIDE),
         label(s.room * SIDE),
-        relevant(s.room * SIDE),
-        irrelevant(s.room * SIDE) {}
+        other_labels((s.room + 1) * SIDE),
+        irrelevant(s.room * SIDE),
+        others((s.room + 1) * SIDE),
+        other_places((s.room + 1) * SIDE) {}
 
   void draw(const Given<T>& given, const Word* key, int64_t offset, int64_t first) {
     const int64_t columns = sizes.room + 1;
+    const Keys keys = folded(key, first);
     T* const chance = this->chance;
-    each_word(folded(key, first), 0, 5 * columns, [chance](int64_t n, const Vector<Word>& one, const Vector<Word>& two) {
+    const auto keep = [chance](int64_t n, const Vector<Word>& one, const Vector<Word>& two) {
       row(chance, n) = uniform<T>(one, two);
-    });
-    alignas(LINE) T own[SIDE], opposite[SIDE], begin[SIDE];
+    };
+    each_word(keys, 0, sizes.room, keep), each_word(keys, 2 * columns, 4 * columns, keep);
+    alignas(LINE) int32_t begin[SIDE];
     for (int64_t q = 0; q < SIDE; ++q) {
       const int64_t turn = first + q + offset, side = turn % 2, *task = given.tasks + turn / 2 % given.trained * 2;
-      own[q] = query[q] = task[side], opposite[q] = task[1 - side];
-      target[q] = 1 - 2 * side, begin[q] = q * stride;
+      query[q] = task[side], target[q] = 1 - 2 * side, begin[q] = q * stride;
+      own[q] = begin[q] + task[side], opposite[q] = begin[q] + task[1 - side];
     }
-    const Row<T> lower = row(own, 0) < row(opposite, 0) ? row(own, 0) : row(opposite, 0);
-    const Row<T> upper = row(own, 0) < row(opposite, 0) ? row(opposite, 0) : row(own, 0);
-    const T others = std::max<int64_t>(sizes.relevant - 2, 1);
     for (int64_t i = 0; i < columns; ++i) {
-      const Row<T> role = row(chance, i), member = row(chance, columns + i), which = row(chance, 2 * columns + i);
-      const Row<T> strong = given.bound * (2 * row(chance, 3 * columns + i) - 1), sign = row(chance, 4 * columns + i);
-      const Row<T> disturbing = whole(which * T(sizes.irrelevant));
+      const Row<T> strong = given.bound * (2 * row(chance, 3 * columns + i) - 1);
+      const Row<int32_t> disturbing =
+          int32_t(sizes.relevant) + whole(row(chance, 2 * columns + i) * T(sizes.irrelevant));
       if (i == sizes.room) {
         row(query_strength, 0) = strong;
-        for (int64_t q = 0; q < SIDE; ++q) query_irrelevant[q] = sizes.relevant + int64_t(disturbing[q]);
+        for (int64_t q = 0; q < SIDE; ++q) query_irrelevant[q] = disturbing[q];
         break;
       }
-      Row<T> other = whole(member * others);  // among those that the task does not decide
-      other = other < lower ? other : other + 1;
-      other = other < upper ? other : other + 1;
-      const Row<T> pattern = role < given.fraction / 2 ? row(own, 0) : role < given.fraction ? row(opposite, 0) : other;
-      const Row<T> coin = sign < T(0.5) ? Row<T>{} + 1 : Row<T>{} - 1;
-      row<T>(label, i) = role < given.fraction / 2 ? row(target, 0) : role < given.fraction ? -row(target, 0) : coin;
-      row<T>(strength, i) = strong;
-      row<int32_t>(relevant, i) = __builtin_convertvector(row(begin, 0) + pattern, Row<int32_t>);
-      row<int32_t>(irrelevant, i) =
-          __builtin_convertvector(row(begin, 0) + T(sizes.relevant) + disturbing, Row<int32_t>);
+      row<T>(label, i) = row(chance, i) < given.fraction / 2 ? row(target, 0) : -row(target, 0);
+      row<T>(strength, i) = strong, row<int32_t>(irrelevant, i) = row(begin, 0) + disturbing;
     }
+    draw_others(given, keys, row(begin, 0));
   }
 
  private:
-  static Row<T> whole(const Row<T>& x) { return __builtin_convertvector(__builtin_convertvector(x, Row<int32_t>), Row<T>); }
+  static Row<int32_t> whole(const Row<T>& x) { return __builtin_convertvector(x, Row<int32_t>); }
+
+  // Pattern and label of contexts that the task does not decide.
+  void draw_others(const Given<T>& given, const Keys& keys, const Row<int32_t>& begin) {
+    many = 0;
+    for (int64_t n = 0; n < given.length * SIDE; ++n) others[many] = n, many += chance[n] >= given.fraction;
+    std::fill_n(others + many, SIDE, 0);
+    const Row<int32_t> one = row(own, 0) - begin, two = row(opposite, 0) - begin;
+    const Row<int32_t> lower = one < two ? one : two, upper = one < two ? two : one;
+    const Word columns = sizes.room + 1;
+    const T left = std::max<int64_t>(sizes.relevant - 2, 1);
+    for (int64_t k = 0; k < many; k += SIDE) {
+      const Row<int32_t> which = row<int32_t>(others, k / SIDE), prompt = which % int32_t(SIDE);
+      const Vector<Word> context = (Vector<Word>)(which / int32_t(SIDE));
+      Words<2> first, second, words, more;
+      first[0] = first[1] = picked(keys.first, prompt), second[0] = second[1] = picked(keys.second, prompt);
+      more[0] = context + columns, more[1] = context + 4 * columns;
+      threefry(first, second, words, more);
+      Row<int32_t> other = whole(uniform<T>(words[0], more[0]) * left);
+      other -= other >= picked(lower, prompt);
+      other -= other >= picked(upper, prompt);
+      row<int32_t>(other_places, k / SIDE) = picked(begin, prompt) + other;
+      row<T>(other_labels, k / SIDE) = uniform<T>(words[1], more[1]) < T(0.5) ? Row<T>{} + 1 : Row<T>{} - 1;
+    }
+    for (int64_t k = 0; k < many; ++k) label[others[k]] = other_labels[k];
+  }
 };
 
 template <typename T>
 class Layer {
   const Sizes& sizes;
   const int64_t stride, features, wide;  // padded: coordinates, those of all heads, neurons
-  // Folded weights and their gradients, W_Q^T W_K and W_O W_V; the latter also turned.
+  // Folded weights and their gradients, W_Q^T W_K and W_O W_V, for patterns of length 1; the latter also turned.
   Zeros<T> products, found_products, folded_hidden, turned_hidden, found_hidden;
-  Zeros<T> padded_key, padded_hidden, turned;  // for products
-  Zeros<T> votes, scale;                       // the latter of the coordinates of a token
-  Zeros<T> asked, sums, share, along, mixed, gates, pull, weighted;  // of prompts side by side
-  alignas(LINE) T outputs[SIDE];
+  Zeros<T> turned, votes, scale;       // for products; padded; of the coordinates of a token
+  Zeros<T> asked, share, along, pull;  // of prompts side by side
+  Zeros<T> all_mixed, all_gates;       // of those and some before them, whose part of a gradient is still to be added
+  int64_t held;
+  T *mixed, *gates;  // of prompts side by side
+  alignas(LINE) T outputs[SIDE], weight[SIDE];
   Given<T> given;
   T loss;
 
  public:
   explicit Layer(const Sizes& s);
 
-  int64_t coordinates() const { return stride; }
+  int64_t coordinates() const { return features; }
   const Given<T>& run() const { return given; }
 
   void begin(const Given<T>& run);
@@ -116,46 +140,65 @@ class Layer {
   void mean(T* mean_loss, T* query, T* key, T* value, T* hidden);
 
  private:
+  // Without the places behind the coordinates of the last head.
+  int64_t inner() const { return features - stride + sizes.dim(); }
+
   void attend(Drawn<T>& drawn, int64_t head);
   void vote(Drawn<T>& drawn, int64_t count);
   void pull_back(Drawn<T>& drawn, int64_t head, int64_t count);
+  void add_held();
 
   // The patterns of contexts times what each prompt has there.
   void gather(Drawn<T>& drawn, const T* __restrict from, T* __restrict found) const {
-    const int32_t *relevant = drawn.relevant, *irrelevant = drawn.irrelevant;
+    alignas(LINE) T own[SIDE], opposite[SIDE];
+    for (int64_t q = 0; q < SIDE; ++q) own[q] = from[drawn.own[q]], opposite[q] = from[drawn.opposite[q]];
+    for (int64_t i = 0; i < given.length; ++i) {
+      const Row<T> role = row<T>(drawn.chance, i);
+      row(found, i) = role < given.fraction / 2 ? row(own, 0) : role < given.fraction ? row(opposite, 0) : Row<T>{};
+    }
+    const int32_t *others = drawn.others, *places = drawn.other_places, *irrelevant = drawn.irrelevant;
+    for (int64_t k = 0; k < drawn.many; ++k) found[others[k]] = from[places[k]];
     const T* strength = drawn.strength;
-    for (int64_t n = 0; n < given.length * SIDE; ++n) found[n] = from[relevant[n]] + strength[n] * from[irrelevant[n]];
+    for (int64_t n = 0; n < given.length * SIDE; ++n) found[n] += strength[n] * from[irrelevant[n]];
   }
 
-  // Adds the weights of contexts up at their patterns.
+  // Adds the weights of contexts up at their patterns, and at the label.
   void scatter(Drawn<T>& drawn, const T* __restrict weights, T* __restrict to) const {
-    const int32_t *relevant = drawn.relevant, *irrelevant = drawn.irrelevant;
-    const T* strength = drawn.strength;
-    for (int64_t n = 0; n < given.length * SIDE; ++n) {
-      to[relevant[n]] += weights[n];
-      to[irrelevant[n]] += weights[n] * strength[n];
+    for (int64_t q = 0; q < SIDE; ++q)
+      for (int64_t d = 0; d < stride; d += WIDTH<T>) at(to + q * features + d) = Vector<T>{};
+    Row<T> own = {}, opposite = {}, label = {};
+    for (int64_t i = 0; i < given.length; ++i) {
+      const Row<T> role = row<T>(drawn.chance, i), here = row(weights, i), one = role < given.fraction / 2 ? here : Row<T>{};
+      own += one, opposite += role < given.fraction ? here - one : Row<T>{}, label += here * row<T>(drawn.label, i);
     }
+    const int64_t last = sizes.dim() - 1;
+    for (int64_t q = 0; q < SIDE; ++q)
+      to[drawn.own[q]] = own[q], to[drawn.opposite[q]] = opposite[q], to[q * features + last] = label[q];
+    const int32_t *others = drawn.others, *places = drawn.other_places, *irrelevant = drawn.irrelevant;
+    for (int64_t k = 0; k < drawn.many; ++k) to[places[k]] += weights[others[k]];
+    const T* strength = drawn.strength;
+    for (int64_t n = 0; n < given.length * SIDE; ++n) to[irrelevant[n]] += weights[n] * strength[n];
   }
 
   // The label's coordinate of each prompt.
   Row<T> label_of(const T* numbers) const {
     Row<T> found;
-    for (int64_t q = 0; q < SIDE; ++q) found[q] = numbers[q * stride + sizes.dim() - 1];
+    for (int64_t q = 0; q < SIDE; ++q) found[q] = numbers[q * features + sizes.dim() - 1];
     return found;
   }
 
-  // Rows of `from` in rows of `stride` numbers, the rest of which stays zero.
-  static void copy(const T* from, int64_t rows, int64_t columns, T* to, int64_t stride) {
-    for (int64_t r = 0; r < rows; ++r) std::copy_n(from + r * columns, columns, to + r * stride);
-  }
-  static void turn(const T* from, int64_t from_stride, int64_t rows, int64_t columns, T* to, int64_t to_stride) {
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t c = 0; c < columns; ++c) to[c * to_stride + r] = from[r * from_stride + c];
+  // From patterns of length 1 to those that prompts hold, or back: the gradient goes the same way.
+  void lengthen(T* product, T* hidden) {
+    for (int64_t r = 0; r < stride; ++r)
+      for (int64_t d = 0; d < stride; d += WIDTH<T>) at(product + r * stride + d) *= given.norm * at(scale + d);
+    for (int64_t r = 0; r < stride; ++r)
+      for (int64_t n = 0; n < wide; n += WIDTH<T>) at(hidden + r * wide + n) *= scale[r];
   }
 };
 
 template <typename T>
 constexpr int64_t STEP = TWO * WIDTH<T>;
+constexpr int64_t MOST_HELD = 8 * SIDE;  // prompts: long sums stay in registers
 
 template <typename T>
 Layer<T>::Layer(const Sizes& s)
@@ -168,144 +211,139 @@ Layer<T>::Layer(const Sizes& s)
       folded_hidden(features * wide),
       turned_hidden(wide * features),
       found_hidden(features * wide),
-      padded_key(s.keys * stride),
-      padded_hidden(s.values * wide),
       turned(std::max(stride, wide) * stride),
       votes(wide),
       scale(stride),
-      asked(SIDE * stride),
-      sums(SIDE * stride),
+      asked(SIDE * features),
       share(s.heads * s.room * SIDE),
       along(s.room * SIDE),
-      mixed(SIDE * features),
-      gates(SIDE * wide),
       pull(SIDE * features),
-      weighted(SIDE * features) {}
+      all_mixed(MOST_HELD * features),
+      all_gates(MOST_HELD * wide) {}
 
 // Folds the weights.
 template <typename T>
 void Layer<T>::begin(const Given<T>& run) {
-  given = run, loss = 0;
-  const int64_t dim = sizes.dim();
+  given = run, loss = 0, held = 0;
+  const int64_t dim = sizes.dim(), neurons = sizes.neurons;
   std::fill_n(scale + 0, dim - 1, given.norm), scale[dim - 1] = 1;
-  std::copy_n(given.votes, sizes.neurons, votes + 0);
+  std::copy_n(given.votes, neurons, votes + 0);
   std::fill_n(found_products + 0, features * stride, T(0)), std::fill_n(found_hidden + 0, features * wide, T(0));
   for (int64_t h = 0; h < sizes.heads; ++h) {
-    copy(given.key + h * sizes.keys * dim, sizes.keys, dim, padded_key, stride);
-    product<false, T>(by_columns<T>(given.query + h * sizes.keys * dim, dim), {padded_key, stride},
-                      {products + h * stride * stride, stride}, dim, stride, sizes.keys);
-    copy(given.hidden + h * sizes.values * sizes.neurons, sizes.values, sizes.neurons, padded_hidden, wide);
-    product<false, T>(by_columns<T>(given.value + h * sizes.values * dim, dim), {padded_hidden, wide},
-                      {folded_hidden + h * stride * wide, wide}, dim, wide, sizes.values);
+    T *to_product = products + h * stride * stride, *to_hidden = folded_hidden + h * stride * wide;
+    const int64_t first = h * sizes.keys * dim, second = h * sizes.values * dim, third = h * sizes.values * neurons;
+    product<false, T>(by_columns<T>(given.query + first, dim), {given.key + first, dim}, {to_product, stride}, dim, dim,
+                      sizes.keys);
+    product<false, T>(by_columns<T>(given.value + second, dim), {given.hidden + third, neurons}, {to_hidden, wide}, dim,
+                      neurons, sizes.values);
+    lengthen(to_product, to_hidden);
   }
-  turn(folded_hidden, wide, features, sizes.neurons, turned_hidden, features);
+  turn<T>({folded_hidden, wide}, {turned_hidden, features}, features, wide);
 }
 
 template <typename T>
 void Layer<T>::add(Drawn<T>& drawn, int64_t count) {
+  mixed = all_mixed + held * features, gates = all_gates + held * wide;
   for (int64_t h = 0; h < sizes.heads; ++h) attend(drawn, h);
   vote(drawn, count);
   for (int64_t h = 0; h < sizes.heads; ++h) pull_back(drawn, h, count);
+  for (int64_t q = 0; q < count; ++q)
+    for (int64_t d = 0; d < features; d += WIDTH<T>) at(mixed + q * features + d) *= weight[q];
+  held += count;
+  if (held == MOST_HELD) add_held();
+}
+
+// Adds to the gradient in W_O W_V.
+template <typename T>
+void Layer<T>::add_held() {
+  product<true, T>(by_columns<T>(all_mixed, features), {all_gates, wide}, {found_hidden, wide}, inner(), wide, held);
+  held = 0;
 }
 
 // The attention of a head and what it sees: logits p_i . W_Q^T W_K^T p_query, h = sum_i p_i attn_i.
 template <typename T>
 void Layer<T>::attend(Drawn<T>& drawn, int64_t head) {
-  constexpr T NEVER = -std::numeric_limits<T>::infinity();
-  const int64_t last = sizes.dim() - 1;
   const T* from = products + head * stride * stride;
+  T *question = asked + head * stride, *own = share + head * sizes.room * SIDE;
   for (int64_t q = 0; q < SIDE; ++q) {
-    const T *own = from + drawn.query[q] * stride, *other = from + drawn.query_irrelevant[q] * stride;
-    for (int64_t d = 0; d < stride; d += WIDTH<T>) {
-      const Vector<T> seen = given.norm * (at(own + d) + drawn.query_strength[q] * at(other + d));
-      at(asked + q * stride + d) = at(scale + d) * seen, at(sums + q * stride + d) = Vector<T>{};
-    }
+    const T *one = from + drawn.query[q] * stride, *other = from + drawn.query_irrelevant[q] * stride;
+    for (int64_t d = 0; d < stride; d += WIDTH<T>)
+      at(question + q * features + d) = at(one + d) + drawn.query_strength[q] * at(other + d);
   }
-  Row<T> most = Row<T>{} + NEVER, total = {}, labels = {};
-  T* own = share + head * sizes.room * SIDE;
-  gather(drawn, asked, own);
-  const Row<T> label = label_of(asked);
+  Row<T> most = Row<T>{} - std::numeric_limits<T>::infinity(), total = {};
+  gather(drawn, question, own);
+  const Row<T> label = label_of(question);
   for (int64_t i = 0; i < given.length; ++i) {
     row(own, i) += label * row<T>(drawn.label, i);
     most = row(own, i) > most ? row(own, i) : most;
   }
   for (int64_t i = 0; i < given.length; ++i) total += row(own, i) = exp_below_of<T>(row(own, i) - most);
   const Row<T> over = 1 / total;
-  for (int64_t i = 0; i < given.length; ++i) row(own, i) *= over, labels += row(own, i) * row<T>(drawn.label, i);
-  scatter(drawn, own, sums);
-  for (int64_t q = 0; q < SIDE; ++q) {
-    sums[q * stride + last] = labels[q];
-    for (int64_t d = 0; d < stride; d += WIDTH<T>)
-      at(mixed + q * features + head * stride + d) = at(scale + d) * at(sums + q * stride + d);
-  }
+  for (int64_t i = 0; i < given.length; ++i) row(own, i) *= over;
+  scatter(drawn, own, mixed + head * stride);
 }
 
-// Outputs and loss; `pull` becomes the gradient in what the heads see.
+// Outputs and loss, and what a prompt weighs in its gradient; `pull` becomes the gradient of outputs in what the heads see.
 template <typename T>
 void Layer<T>::vote(Drawn<T>& drawn, int64_t count) {
-  product<false, T>(by_rows<T>(mixed, features), {folded_hidden, wide}, {gates, wide}, SIDE, wide, features);
-  for (int64_t q = 0; q < SIDE; ++q) {
-    Vector<T> sum = {};
-    for (int64_t n = 0; n < wide; n += WIDTH<T>) {
-      Vector<T>& here = at(gates + q * wide + n);
-      const Vector<T> open = here > 0 ? at(votes + n) : Vector<T>{};
-      sum += open * here, here = open;
+  product<false, T>(by_rows<T>(mixed, features), {folded_hidden, wide}, {gates, wide}, count, wide, inner());
+  for (int64_t begin = 0; begin < SIDE; begin += WIDTH<T>) {
+    Vector<T> sum[WIDTH<T>];
+    for (int64_t q = 0; q < WIDTH<T>; ++q) {
+      T* const own = gates + (begin + q) * wide;
+      Vector<T> output = {};
+      for (int64_t n = 0; n < wide; n += WIDTH<T>) {
+        const Vector<T> here = at(own + n), open = here > 0 ? at(votes + n) : Vector<T>{};
+        output += open * here, at(own + n) = open;
+      }
+      sum[q] = output;
     }
-    outputs[q] = sum_of<T>(sum);
+    at(outputs + begin) = sums_of<T>(sum);
   }
-  product<false, T>(by_rows<T>(gates, wide), {turned_hidden, features}, {pull, features}, SIDE, features, wide);
   for (int64_t q = 0; q < SIDE; ++q) {
     const T target = drawn.target[q], margin = target * outputs[q];
-    T weight = 0;
+    weight[q] = 0;
     if (q < count) {
       if (given.logistic) {
         const T small = std::exp(-std::abs(margin));
         loss += std::max<T>(-margin, 0) + std::log1p(small);
-        weight = (margin < 0 ? 1 : small) / (1 + small);
+        weight[q] = (margin < 0 ? 1 : small) / (1 + small);
       } else {
         loss += std::max<T>(1 - margin, 0);
-        weight = margin < 1;
+        weight[q] = margin < 1;
       }
     }
-    weight *= -target / sizes.prompts;
-    for (int64_t d = 0; d < features; d += WIDTH<T>) {
-      at(weighted + q * features + d) = weight * at(mixed + q * features + d);
-      at(pull + q * features + d) *= weight;
-    }
+    weight[q] *= -target / sizes.prompts;
   }
-  product<true, T>(by_columns<T>(weighted, features), {gates, wide}, {found_hidden, wide}, features, wide, SIDE);
+  product<false, T>(by_rows<T>(gates, wide), {turned_hidden, features}, {pull, features}, count, features, sizes.neurons);
 }
 
 // From what a head sees to its W_Q^T W_K: with c the gradient in h, that in the question is sum_i attn_i (c . (p_i - h)) p_i.
 template <typename T>
 void Layer<T>::pull_back(Drawn<T>& drawn, int64_t head, int64_t count) {
-  const int64_t last = sizes.dim() - 1;
   alignas(LINE) T common[SIDE];
-  for (int64_t q = 0; q < SIDE; ++q) {
-    Vector<T> sum = {};
-    for (int64_t d = 0; d < stride; d += WIDTH<T>) {
-      const int64_t here = q * features + head * stride + d;
-      sum += at(pull + here) * at(mixed + here);
-      at(asked + q * stride + d) = at(scale + d) * at(pull + here), at(sums + q * stride + d) = Vector<T>{};
+  for (int64_t begin = 0; begin < SIDE; begin += WIDTH<T>) {
+    Vector<T> sum[WIDTH<T>];
+    for (int64_t q = 0; q < WIDTH<T>; ++q) {
+      const T *to = pull + (begin + q) * features + head * stride, *seen = mixed + (begin + q) * features + head * stride;
+      Vector<T> both = {};
+      for (int64_t d = 0; d < stride; d += WIDTH<T>) both += at(to + d) * at(seen + d);
+      sum[q] = both;
     }
-    common[q] = sum_of<T>(sum);
+    at(common + begin) = sums_of<T>(sum);
   }
-  T* own = share + head * sizes.room * SIDE;
-  Row<T> labels = {};
-  gather(drawn, asked, along);
-  const Row<T> label = label_of(asked);
-  for (int64_t i = 0; i < given.length; ++i) {
-    row(own, i) *= row<T>(along, i) + label * row<T>(drawn.label, i) - row(common, 0);
-    labels += row(own, i) * row<T>(drawn.label, i);
-  }
-  scatter(drawn, own, sums);
+  T *question = asked + head * stride, *own = share + head * sizes.room * SIDE;
+  gather(drawn, pull + head * stride, along);
+  const Row<T> label = label_of(pull + head * stride);
+  for (int64_t i = 0; i < given.length; ++i)
+    row(own, i) *= row(weight, 0) * (row<T>(along, i) + label * row<T>(drawn.label, i) - row(common, 0));
+  scatter(drawn, own, question);
   for (int64_t q = 0; q < count; ++q) {
-    sums[q * stride + last] = labels[q];
-    T *to = found_products + (head * stride + drawn.query[q]) * stride;
+    T *one = found_products + (head * stride + drawn.query[q]) * stride;
     T *other = found_products + (head * stride + drawn.query_irrelevant[q]) * stride;
     for (int64_t d = 0; d < stride; d += WIDTH<T>) {
-      const Vector<T> seen = given.norm * at(scale + d) * at(sums + q * stride + d);
-      at(to + d) += seen, at(other + d) += drawn.query_strength[q] * seen;
+      const Vector<T> seen = at(question + q * features + d);
+      at(one + d) += seen, at(other + d) += drawn.query_strength[q] * seen;
     }
   }
 }
@@ -314,15 +352,17 @@ void Layer<T>::pull_back(Drawn<T>& drawn, int64_t head, int64_t count) {
 template <typename T>
 void Layer<T>::mean(T* mean_loss, T* query, T* key, T* value, T* hidden) {
   *mean_loss = loss / sizes.prompts;
+  add_held();
   const int64_t dim = sizes.dim(), keys = sizes.keys, values = sizes.values, neurons = sizes.neurons;
   for (int64_t h = 0; h < sizes.heads; ++h) {
     const int64_t first = h * keys * dim, second = h * values * dim, third = h * values * neurons;
-    const T *of_product = found_products + h * stride * stride, *of_hidden = found_hidden + h * stride * wide;
+    T *of_product = found_products + h * stride * stride, *of_hidden = found_hidden + h * stride * wide;
+    lengthen(of_product, of_hidden);
     product<false, T>(by_rows<T>(given.query + first, dim), {of_product, stride}, {key + first, dim}, keys, dim, dim);
-    turn(of_product, stride, dim, dim, turned, stride);
+    turn<T>({of_product, stride}, {turned, stride}, stride, stride);
     product<false, T>(by_rows<T>(given.key + first, dim), {turned, stride}, {query + first, dim}, keys, dim, dim);
     product<false, T>(by_rows<T>(given.value + second, dim), {of_hidden, wide}, {hidden + third, neurons}, values, neurons, dim);
-    turn(of_hidden, wide, dim, neurons, turned, stride);
+    turn<T>({of_hidden, wide}, {turned, stride}, stride, wide);
     product<false, T>(by_rows<T>(given.hidden + third, neurons), {turned, stride}, {value + second, dim}, values, dim, neurons);
   }
 }
