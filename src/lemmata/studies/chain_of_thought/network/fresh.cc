@@ -16,8 +16,8 @@
 #include "threefry.h"
 #include "vectors.h"
 
-
 constexpr int TILE = 4;  // patterns whose words are compared with as many others at a time
+constexpr int KEYS = 3;  // that are kept of every prompt
 
 struct Sizes {
   int64_t prompts, examples, patterns, steps;
@@ -36,60 +36,50 @@ struct Sizes {
 // of them: SIDE times their number, and the number of the prompt.
 struct Drawn {
   const Sizes& sizes;
-  const int64_t padded;                           // patterns in whole tiles
-  Word *keys, *words, *place, *others, *begun;    // place: of every pattern along the cycle; others: patterns that examples begin with
-  // begun: how many examples begin at every place
-  alignas(LINE) Word start[SIDE], end[SIDE];      // the places at which the query's chain begins, and where it goes
-  alignas(LINE) Word query[SIDE], step[SIDE];     // the pattern of the query, the step that is asked for
+  const int64_t padded;                        // patterns in whole tiles
+  Word* keys;                                  // some of every prompt
+  Word *words, *place;                         // of every pattern: a random word, its place along the cycle
+  Word *others, *begun;                        // patterns that examples begin with; how many begin at every place
+  alignas(LINE) Word start[SIDE], end[SIDE];   // the places where the query's chain begins, and of the label
+  alignas(LINE) Word query[SIDE], step[SIDE];  // the numbers of the query's pattern and of the step that is asked for
 
   Drawn(const Sizes& s, Scratch& scratch)
       : sizes(s),
         padded(rounded_up(s.patterns, TILE)),
-        keys(scratch.numbers<Word>(rounded_up(s.prompts, COUNT) * 6)),
+        keys(scratch.numbers<Word>(rounded_up(s.prompts, COUNT) * 2 * KEYS)),
         words(scratch.numbers<Word>((s.patterns + GROUP) * SIDE)),
         place(scratch.numbers<Word>((padded + s.steps) * SIDE)),
         others(scratch.numbers<Word>((s.examples + GROUP) * SIDE)),
         begun(scratch.numbers<Word>(s.patterns * SIDE)) {
-    for (int64_t n = s.patterns * SIDE; n < (padded + s.steps) * SIDE; ++n) place[n] = n;
+    for (int64_t n = s.patterns * SIDE; n < (padded + s.steps) * SIDE; ++n) place[n] = n;  // steps stay where they are
   }
 
-  // The numbers of the prompts.
-  static Row<Word> number() {
+  // The numbers of prompts side by side.
+  static Row<Word> numbers() {
     alignas(LINE) Word found[SIDE];
     for (int64_t q = 0; q < SIDE; ++q) found[q] = q;
     return row(found, 0);
   }
 
-  // The keys of all prompts: of the cycle, and of the two halves of the random numbers that examples come from.
+  // The keys of all prompts: of the cycle, and of the upper and lower half of the random numbers that choose examples.
   void draw_keys(const Word* key) {
-    Group first, second, own, own_two, task, task_two, rest, rest_two, one, two;
-    const auto part = [](const Group& first, const Group& second, Word which, Group& one, Group& two) {
-      UNROLL for (int g = 0; g < GROUP; ++g) two[g] = Vector<Word>{} + which;
-      threefry(first, second, one, two);
-    };
-    const auto keep = [&](int64_t begin, int64_t which) {
+    for (int64_t first = 0; first < sizes.prompts; first += COUNT) {
+      Group one, two, prompt[2], task[2], rest[2];
       UNROLL for (int g = 0; g < GROUP; ++g) {
-        Word* at_g = keys + (begin / SIDE + g) * 6 * SIDE + 2 * which * SIDE;
-        row(at_g, 0) = one[g], row(at_g, 1) = two[g];
+        one[g] = Vector<Word>{} + key[0], two[g] = Vector<Word>{} + key[1];
+        prompt[1][g] = numbers() + Word(first + g * SIDE);
       }
-    };
-    for (int64_t begin = 0; begin < sizes.prompts; begin += COUNT) {
-      UNROLL for (int g = 0; g < GROUP; ++g) {
-        first[g] = Vector<Word>{} + key[0], second[g] = Vector<Word>{} + key[1];
-        own_two[g] = number() + Word(begin + g * SIDE);
-      }
-      threefry(first, second, own, own_two);
-      part(own, own_two, 0, task, task_two), part(own, own_two, 1, rest, rest_two);
-      part(task, task_two, 1, one, two), keep(begin, 0);
-      part(rest, rest_two, 0, one, two), keep(begin, 1);
-      part(rest, rest_two, 1, one, two), keep(begin, 2);
+      threefry(one, two, prompt[0], prompt[1]);
+      split(prompt, 0, task), split(prompt, 1, rest);
+      keep(first, 0, task, 1), keep(first, 1, rest, 0), keep(first, 2, rest, 1);
     }
   }
 
   // The prompts from `first` on, of whose examples `own` begin with the pattern that the query's chain begins with.
   void draw(int64_t first, int64_t own) {
     const auto keys_of = [&](int64_t which) {
-      return Keys{row(keys, first / SIDE * 6 + 2 * which), row(keys, first / SIDE * 6 + 2 * which + 1)};
+      const Word* own = keys + 2 * (first * KEYS + which * SIDE);
+      return Keys{row(own, 0), row(own, 1)};
     };
     alignas(LINE) Word pattern[SIDE], ahead[SIDE], further[SIDE];
     for (int64_t q = 0, k = first % sizes.steps, i = first / sizes.steps % sizes.patterns; q < SIDE; ++q) {
@@ -113,6 +103,21 @@ struct Drawn {
   }
 
  private:
+  // One of the keys that `jax.random.split` makes of each.
+  static void split(const Group (&keys)[2], Word which, Group (&found)[2]) {
+    UNROLL for (int g = 0; g < GROUP; ++g) found[1][g] = Vector<Word>{} + which;
+    threefry(keys[0], keys[1], found[0], found[1]);
+  }
+
+  void keep(int64_t first, int64_t place, const Group (&keys)[2], Word which) const {
+    Group found[2];
+    split(keys, which, found);
+    UNROLL for (int g = 0; g < GROUP; ++g) {
+      Word* const own = this->keys + 2 * ((first + g * SIDE) * KEYS + place * SIDE);
+      row(own, 0) = found[0][g], row(own, 1) = found[1][g];
+    }
+  }
+
   void draw_words(const Keys& keys) {
     Word* const words = this->words;
     each_word(keys, 0, sizes.patterns,
@@ -123,10 +128,10 @@ struct Drawn {
   // A place is the rank of a random word (`random_cycle`).
   void draw_places() {
     Word *const words = this->words, *const place = this->place;
-    const Row<Word> own = number();
+    const Row<Word> numbers = Drawn::numbers();
     for (int64_t i = 0; i < padded; i += TILE) {
       Row<Word> word[TILE], rank[TILE], other[TILE], others_rank[TILE];
-      UNROLL for (int r = 0; r < TILE; ++r) word[r] = row(words, i + r), rank[r] = own + Word((padded - 1 - i - r) * SIDE);
+      UNROLL for (int r = 0; r < TILE; ++r) word[r] = row(words, i + r), rank[r] = numbers + Word((padded - 1 - i - r) * SIDE);
       for (int64_t j = 0; j < i; j += TILE) {
         UNROLL for (int c = 0; c < TILE; ++c) other[c] = row(words, j + c), others_rank[c] = row(place, j + c);
         UNROLL for (int r = 0; r < TILE; ++r)
@@ -139,7 +144,7 @@ struct Drawn {
     }
   }
 
-  // One place on for the later of two words, and one back for the earlier, which is the first where they are equal.
+  // One place on for the later of two words, one back for the earlier, which is the first where they are equal.
   static void order(const Row<Word>& first, const Row<Word>& second, Row<Word>& first_rank, Row<Word>& second_rank) {
     const auto right = first <= second;
     second_rank = right ? second_rank + Word(SIDE) : second_rank, first_rank = right ? first_rank - Word(SIDE) : first_rank;
@@ -147,6 +152,7 @@ struct Drawn {
 
   // Patterns that lie `jax.random.randint(key, (examples,), 1, patterns)` after the given one, for all examples but the first.
   // Such a number is 1 and the rest of 128 random bits modulo M - 1; with 16 bits at a time a sum with that rest fits a word.
+  // (The lower 16 bits of a word are the word without the upper ones.)
   void draw_others(const Keys& upper, const Keys& lower, const Row<Word>& given, int64_t first) {
     Word* const others = this->others;
     const Word span = sizes.patterns - 1, all = sizes.patterns * SIDE;
@@ -155,57 +161,59 @@ struct Drawn {
     int64_t rest = 1 % span;
     for (Word& one : power) one = rest, rest = (rest << 16) % span;
     const auto part = [&power](const Vector<Word>& word, int n) {
-      return (word & 0xFFFF) * power[2 * n] + (word >> 16) * power[2 * n + 1];
+      return word * power[2 * n] + (word >> 16) * (power[2 * n + 1] - (power[2 * n] << 16));
     };
     each_word(upper, first, sizes.examples, [&](int64_t n, const Vector<Word>& one, const Vector<Word>& two) {
       row(others, n) = part(one, 3) + part(two, 2);
     });
     const Row<Word> next = given + Word(SIDE);
+    // The quotient, rounded down, or one less: floats are off by less than a quarter of 1, as it is below 2^19.
     each_word(lower, first, sizes.examples, [&](int64_t n, const Vector<Word>& one, const Vector<Word>& two) {
       const Row<Word> sum = row(others, n) + part(one, 1) + part(two, 0);
-      const Row<float> times = __builtin_convertvector((Row<int32_t>)sum, Row<float>) * per_span - 0.25f;  // or one more
+      const Row<float> times = __builtin_convertvector((Row<int32_t>)sum, Row<float>) * per_span - 0.25f;
       const Row<Word> left = sum - span * (Row<Word>)__builtin_convertvector(times, Row<int32_t>);
       row(others, n) = less(next + less(left, span) * Word(SIDE), all);
     });
   }
 
-  // Modulo a number of which they are less than twice as much.
+  // Modulo a number of which they are less than twice as much: what is below 0 is a large word.
   static Row<Word> less(const Row<Word>& numbers, Word modulus) {
-    return numbers < modulus ? numbers : numbers - modulus;
+    const Row<Word> other = numbers - modulus;
+    return numbers < other ? numbers : other;
   }
 };
 
 // Numbers that are looked up together: of a pattern what a query says to columns that have it as their input, and as their
 // output; then of two steps.
-#define UNROLLED _Pragma("GCC unroll 4")
 template <typename T>
 struct Pair {
-  T top, bottom;
+  T one, two;
 };
 
-template <typename T, int FROM, int... PLACE>
-inline Vector<T> each_second(Vector<T> a, Vector<T> b, std::integer_sequence<int, PLACE...>) {
-  return __builtin_shufflevector(a, b, (2 * PLACE + FROM)...);
+// Of pairs the first or the second numbers; and pairs of them, the first half or the second.
+template <typename T, int WHICH, int... PLACE>
+inline Vector<T> parted(Vector<T> a, Vector<T> b, std::integer_sequence<int, PLACE...>) {
+  return __builtin_shufflevector(a, b, (2 * PLACE + WHICH)...);
 }
-template <typename T, int FROM, int... PLACE>
-inline Vector<T> in_turns(Vector<T> a, Vector<T> b, std::integer_sequence<int, PLACE...>) {
-  return __builtin_shufflevector(a, b, (FROM + PLACE / 2 + PLACE % 2 * WIDTH<T>)...);
+template <typename T, int WHICH, int... PLACE>
+inline Vector<T> paired(Vector<T> a, Vector<T> b, std::integer_sequence<int, PLACE...>) {
+  return __builtin_shufflevector(a, b, ((WHICH * WIDTH<T> + PLACE) / 2 + PLACE % 2 * WIDTH<T>)...);
 }
 
-// Loss and gradient of a table, added up over prompts side by side. A logit is a sum of six of its numbers. Where these are
-// moderate, exponentials of the table are looked up instead, and multiplied.
+// Loss and gradient of a table, added up over prompts side by side. A logit is a sum of six numbers of the table. Where these are
+// moderate, a product of six exponentials is the same, neither too large nor too small: then those of the table are looked up.
 template <typename T>
 class Layer {
+  using Whole = typename Elementary<T>::Whole;
   static constexpr T MODERATE = -Elementary<T>::LOWEST / 8;
+  static constexpr auto PLACES = std::make_integer_sequence<int, WIDTH<T>>{};
   const Sizes& sizes;
   const int64_t patterns, steps, pairs, stride;
   Pair<T> *turned, *found;  // the table and its gradient, by columns: a query asks for two of them
-  Pair<T>* lines;           // the sum of these for every prompt
-  Pair<T>* both;            // the same by place
-  // By place: the parts of logits (then of their gradient) that belong to inputs and outputs of columns, and F - z.
-  T *top, *bottom, *miss;
-  T *examples, *chained;  // by place: how many examples begin there, whether the query's chain does
-  T* share;               // attention, by step and beginning of a column
+  Pair<T> *lines, *both;    // these put together for every prompt; the same by place
+  T *top, *bottom, *miss;   // by place: what belongs to inputs and outputs of columns (then its gradient), and F - z
+  T *examples, *chained;    // by place: how many examples begin there, whether the query's chain does
+  T* share;                 // attention, by step and beginning of a column
   Row<T> losses;
   bool moderate;
 
@@ -216,9 +224,9 @@ class Layer {
         steps(s.steps),
         pairs(patterns + (steps + 1) / 2),
         stride(rounded_up(2 * pairs, WIDTH<T>) / 2),
-        turned(scratch.zeros<Pair<T>>(s.columns() * stride)),
+        turned(scratch.numbers<Pair<T>>(s.columns() * stride)),
         found(scratch.numbers<Pair<T>>(s.columns() * stride)),
-        lines(scratch.zeros<Pair<T>>(SIDE * stride)),
+        lines(scratch.numbers<Pair<T>>(SIDE * stride)),
         both(scratch.zeros<Pair<T>>(pairs * SIDE)),
         top(scratch.numbers<T>(pairs * SIDE)),
         bottom(scratch.numbers<T>(pairs * SIDE)),
@@ -228,23 +236,22 @@ class Layer {
         share(scratch.numbers<T>(steps * patterns * SIDE)) {}
 
   void begin(const T* table) {
+    const int64_t columns = sizes.columns(), rows = sizes.rows();
     losses = Row<T>{};
-    std::fill_n(found, sizes.columns() * stride, Pair<T>{});
-    const int64_t columns = sizes.columns();
+    std::fill_n(found, columns * stride, Pair<T>{});
     for (int64_t c = 0; c < columns; ++c) {
-      Pair<T>* const column = turned + c * stride;
-      UNROLLED for (int64_t i = 0; i < patterns; ++i) column[i] = {table[i * columns + c], table[(patterns + i) * columns + c]};
-      UNROLLED for (int64_t r = 2 * patterns; r < sizes.rows(); ++r) (&column->top)[r] = table[r * columns + c];
+      Pair<T>* const to = turned + c * stride;
+      UNROLL for (int64_t i = 0; i < patterns; ++i) to[i] = {table[i * columns + c], table[(patterns + i) * columns + c]};
+      UNROLL for (int64_t r = 2 * patterns; r < 2 * stride; ++r) (&to->one)[r] = r < rows ? table[r * columns + c] : 0;
     }
-    T* const numbers = &turned[0].top;
-    const int64_t count = columns * stride * 2;
-    Vector<typename Elementary<T>::Whole> fine = ~Vector<typename Elementary<T>::Whole>{};
-    for (int64_t n = 0; n < count; n += WIDTH<T>) fine &= (at(numbers + n) <= MODERATE) & (at(numbers + n) >= -MODERATE);
-    moderate = sum_of<typename Elementary<T>::Whole>(fine) == -WIDTH<T>;
+    T *const first = &turned->one, *const last = first + columns * stride * 2;
+    Vector<Whole> fine = ~Vector<Whole>{};
+    for (T* n = first; n < last; n += WIDTH<T>) fine &= (at(n) <= MODERATE) & (at(n) >= -MODERATE);
+    moderate = sum_of<Whole>(fine) == -WIDTH<T>;
     if (moderate)
-      for (int64_t n = 0; n < count; n += WIDTH<T>) {
-        Vector<T> one[] = {at(numbers + n)};
-        to_exp<T>(one), at(numbers + n) = one[0];
+      for (T* n = first; n < last; n += WIDTH<T>) {
+        Vector<T> some[] = {at(n)};
+        to_exp<T>(some), at(n) = some[0];
       }
   }
 
@@ -255,21 +262,21 @@ class Layer {
     pull_back(drawn, count);
   }
 
-  void mean(T* mean_loss, T* gradient) {
+  void mean(T* mean_loss, T* gradient) const {
+    const int64_t columns = sizes.columns();
     T sum = 0;
     for (int64_t q = 0; q < SIDE; ++q) sum += losses[q];
     *mean_loss = sum / (2 * sizes.prompts);
-    const int64_t columns = sizes.columns();
     for (int64_t i = 0; i < patterns; ++i) {
-      UNROLLED for (int64_t c = 0; c < columns; ++c) gradient[i * columns + c] = found[c * stride + i].top;
-      UNROLLED for (int64_t c = 0; c < columns; ++c) gradient[(patterns + i) * columns + c] = found[c * stride + i].bottom;
+      UNROLL for (int64_t c = 0; c < columns; ++c) gradient[i * columns + c] = found[c * stride + i].one;
+      UNROLL for (int64_t c = 0; c < columns; ++c) gradient[(patterns + i) * columns + c] = found[c * stride + i].two;
     }
     for (int64_t r = 2 * patterns; r < sizes.rows(); ++r)
-      UNROLLED for (int64_t c = 0; c < columns; ++c) gradient[r * columns + c] = (&found[c * stride].top)[r];
+      UNROLL for (int64_t c = 0; c < columns; ++c) gradient[r * columns + c] = (&found[c * stride].one)[r];
   }
 
  private:
-  // By step: numbers that belong to it.
+  // What belongs to a step lies behind what belongs to patterns.
   T* step(int64_t k) const { return (k % 2 ? bottom : top) + (patterns + k / 2) * SIDE; }
 
   // What the query of every prompt says to inputs, outputs and steps. (Lines of all prompts first: reading one while it is being
@@ -277,135 +284,127 @@ class Layer {
   void look_up(const Drawn& drawn, int64_t count) {
     const int64_t stride = this->stride, pairs = this->pairs;
     const bool moderate = this->moderate;
+    Pair<T> *const lines = this->lines, *const both = this->both;
+    T *const top = this->top, *const bottom = this->bottom;
     for (int64_t q = 0; q < count; ++q) {
-      const T *pattern = &turned[drawn.query[q] * stride].top, *now = &turned[(patterns + drawn.step[q]) * stride].top;
-      T* const line = &lines[q * stride].top;
+      const T *pattern = &turned[drawn.query[q] * stride].one, *now = &turned[(patterns + drawn.step[q]) * stride].one;
+      T* const line = &lines[q * stride].one;
       for (int64_t n = 0; n < 2 * stride; n += WIDTH<T>)
         at(line + n) = moderate ? at(pattern + n) * at(now + n) : at(pattern + n) + at(now + n);
     }
-    Pair<T>* const both = this->both;
     for (int64_t q = 0; q < count; ++q) {
-      const Pair<T>* line = lines + q * stride;
-      const Word* place = drawn.place + q;
-      _Pragma("GCC unroll 4") for (int64_t n = 0; n < pairs; ++n) both[place[n * SIDE]] = line[n];
+      const Pair<T>* const line = lines + q * stride;
+      const Word* const place = drawn.place + q;
+      UNROLL for (int64_t n = 0; n < pairs; ++n) both[place[n * SIDE]] = line[n];
     }
-    const T* from = &both[0].top;
-    T *const top = this->top, *const bottom = this->bottom;
+    const T* const from = &both->one;
     for (int64_t n = 0; n < pairs * SIDE; n += WIDTH<T>) {
       const Vector<T> one = at(from + 2 * n), two = at(from + 2 * n + WIDTH<T>);
-      at(top + n) = each_second<T, 0>(one, two, std::make_integer_sequence<int, WIDTH<T>>{});
-      at(bottom + n) = each_second<T, 1>(one, two, std::make_integer_sequence<int, WIDTH<T>>{});
+      at(top + n) = parted<T, 0>(one, two, PLACES), at(bottom + n) = parted<T, 1>(one, two, PLACES);
     }
   }
 
   // To the columns of the table that the query asked for.
   void pull_back(const Drawn& drawn, int64_t count) {
     const int64_t stride = this->stride, pairs = this->pairs;
-    T* const to = &both[0].top;
+    Pair<T> *const lines = this->lines, *const both = this->both, *const found = this->found;
+    T* const to = &both->one;
     for (int64_t n = 0; n < pairs * SIDE; n += WIDTH<T>) {
       const Vector<T> one = at(top + n), two = at(bottom + n);
-      at(to + 2 * n) = in_turns<T, 0>(one, two, std::make_integer_sequence<int, WIDTH<T>>{});
-      at(to + 2 * n + WIDTH<T>) = in_turns<T, WIDTH<T> / 2>(one, two, std::make_integer_sequence<int, WIDTH<T>>{});
+      at(to + 2 * n) = paired<T, 0>(one, two, PLACES), at(to + 2 * n + WIDTH<T>) = paired<T, 1>(one, two, PLACES);
     }
     for (int64_t q = 0; q < count; ++q) {
-      Pair<T>* line = lines + q * stride;
-      const Word* place = drawn.place + q;
-      _Pragma("GCC unroll 4") for (int64_t n = 0; n < pairs; ++n) line[n] = both[place[n * SIDE]];
+      Pair<T>* const line = lines + q * stride;
+      const Word* const place = drawn.place + q;
+      UNROLL for (int64_t n = 0; n < pairs; ++n) line[n] = both[place[n * SIDE]];
     }
-    T *const all = &found[0].top, *const line = &lines[0].top;
     for (int64_t n = 0; n < 2 * stride; n += WIDTH<T>)
-      for (int64_t k = 0; k < std::min(steps, count); ++k) {  // the first prompts ask for all steps in turn
-        T* const now = all + (patterns + drawn.step[k]) * stride * 2 + n;
+      for (int64_t begin = 0; begin < std::min(steps, count); ++begin) {  // prompts ask for one step after another
+        T* const now = &found[(patterns + drawn.step[begin]) * stride].one + n;
         Vector<T> sum = at(now);
-        for (int64_t q = k; q < count; q += steps) {
-          const Vector<T> own = at(line + q * stride * 2 + n);
-          at(all + drawn.query[q] * stride * 2 + n) += own, sum += own;
+        for (int64_t q = begin; q < count; q += steps) {
+          const Vector<T> line = at(&lines[q * stride].one + n);
+          at(&found[drawn.query[q] * stride].one + n) += line, sum += line;
         }
         at(now) = sum;
       }
   }
 
-  // Calls `visit(place, input, output)` for the columns of a step: the place where their chains begin, and those of their patterns.
+  // Calls `visit(column, often, input, output)` for the columns of a step, by the place where their chains begin: where in `share`,
+  // how many there are, the places of their patterns. The query's chain adds those of the steps before the one that is asked for.
   template <typename Visit>
-  void each_column(int64_t k, Visit visit) const {
-    for (int64_t begin = 0; begin < sizes.patterns;) {
+  void each_column(int64_t k, const Row<T>& asked, Visit visit) const {
+    const Row<T> more = asked > T(k) ? Row<T>{} + 1 : Row<T>{};
+    const T *const examples = this->examples, *const chained = this->chained;
+    for (int64_t begin = 0; begin < patterns;) {  // as far as none of the places begins anew
       const int64_t input = sizes.around(begin + sizes.walked[k]), output = sizes.around(begin + sizes.walked[k + 1]);
-      const int64_t count = sizes.patterns - std::max({begin, input, output});
-      for (int64_t n = 0; n < count; ++n) visit(begin + n, input + n, output + n);
+      const int64_t count = patterns - std::max({begin, input, output});
+      for (int64_t n = 0; n < count; ++n)
+        visit(k * patterns + begin + n, row(chained, begin + n) * more + row(examples, begin + n), input + n, output + n);
       begin += count;
     }
   }
 
-  // Attention before it is divided by its sum, from exponentials of the parts of a logit.
+  // Attention of all columns, and by the places of their outputs, both before they are divided by their sum.
   void multiply(const Row<T>& asked) {
     T *const top = this->top, *const bottom = this->bottom, *const share = this->share, *const miss = this->miss;
-    const int64_t patterns = this->patterns;
     for (int64_t k = 0; k < steps; ++k) {
-      const Row<T> more = asked > T(k) ? Row<T>{} + 1 : Row<T>{}, now = row(step(k), 0);
-      each_column(k, [&](int64_t place, int64_t input, int64_t output) {
-        const Row<T> often = row(chained, place) * more + row(examples, place);
+      const Row<T> now = row(step(k), 0);
+      each_column(k, asked, [&](int64_t column, const Row<T>& often, int64_t input, int64_t output) {
         const Row<T> weight = often * now * (row(top, input) * row(bottom, output));
-        row(share, k * patterns + place) = weight, row(miss, output) += weight;
+        row(share, column) = weight, row(miss, output) += weight;
       });
     }
   }
 
-  // The same from the parts themselves.
+  // The same from logits.
   void exponentiate(const Row<T>& asked) {
-    constexpr T NEVER = -std::numeric_limits<T>::infinity();
+    const Row<T> never = Row<T>{} - std::numeric_limits<T>::infinity();
     T *const top = this->top, *const bottom = this->bottom, *const share = this->share, *const miss = this->miss;
-    const int64_t patterns = this->patterns;
-    Row<T> most = Row<T>{} + NEVER;
+    Row<T> most = never;
     for (int64_t k = 0; k < steps; ++k) {
-      const Row<T> more = asked > T(k) ? Row<T>{} + 1 : Row<T>{}, now = row(step(k), 0);
-      each_column(k, [&](int64_t place, int64_t input, int64_t output) {
-        const Row<T> often = row(chained, place) * more + row(examples, place);
-        const Row<T> logit = often > 0 ? row(top, input) + row(bottom, output) + now : Row<T>{} + NEVER;
-        row(share, k * patterns + place) = logit, most = logit > most ? logit : most;
+      const Row<T> now = row(step(k), 0);
+      each_column(k, asked, [&](int64_t column, const Row<T>& often, int64_t input, int64_t output) {
+        const Row<T> logit = often > 0 ? row(top, input) + row(bottom, output) + now : never;
+        row(share, column) = logit, most = logit > most ? logit : most;
       });
     }
-    for (int64_t k = 0; k < steps; ++k) {
-      const Row<T> more = asked > T(k) ? Row<T>{} + 1 : Row<T>{};
-      each_column(k, [&](int64_t place, int64_t, int64_t output) {
-        const Row<T> often = row(chained, place) * more + row(examples, place);
-        const Row<T> weight = often * exp_below_of<T>(row(share, k * patterns + place) - most);
-        row(share, k * patterns + place) = weight, row(miss, output) += weight;
+    for (int64_t k = 0; k < steps; ++k)
+      each_column(k, asked, [&](int64_t column, const Row<T>& often, int64_t, int64_t output) {
+        const Row<T> weight = often * exp_below_of<T>(row(share, column) - most);
+        row(share, column) = weight, row(miss, output) += weight;
       });
-    }
   }
 
   // Attention and loss; then the gradient in the logits, s_i ((F - z)_i - sum_r s_r (F - z)_r), added up for inputs, outputs
-  // (which have (F - z)_i in common) and steps.
+  // (which have (F - z)_i in common) and steps, and divided by the number of prompts.
   void attend(const Drawn& drawn, int64_t count) {
     T *const top = this->top, *const bottom = this->bottom, *const miss = this->miss, *const share = this->share;
-    const int64_t patterns = this->patterns;
-    const auto numbers = [](const Row<Word>& of) { return __builtin_convertvector((Row<int32_t>)of, Row<T>); };
-    const Row<T> asked = numbers(row(drawn.step, 0));
-    const Row<T> start = numbers(row(drawn.start, 0) / Word(SIDE)), end = numbers(row(drawn.end, 0) / Word(SIDE));
+    const auto whole = [](const Row<Word>& of) { return __builtin_convertvector((Row<int32_t>)of, Row<T>); };
+    const Row<T> start = whole(row(drawn.start, 0) / Word(SIDE)), end = whole(row(drawn.end, 0) / Word(SIDE));
+    const Row<T> asked = whole(row(drawn.step, 0)), one = Row<T>{} + 1, none = {};
     for (int64_t p = 0; p < patterns; ++p) {
-      row(examples, p) = numbers(row(drawn.begun, p));
-      row(chained, p) = start == T(p) ? Row<T>{} + 1 : Row<T>{};
-      row(miss, p) = Row<T>{};
+      row(examples, p) = whole(row(drawn.begun, p)), row(chained, p) = start == T(p) ? one : none;
+      row(miss, p) = none;
     }
     moderate ? multiply(asked) : exponentiate(asked);
     Row<T> total = {}, common = {}, squares = {};
     for (int64_t p = 0; p < patterns; ++p) total += row(miss, p);
     const Row<T> over = 1 / total;
     for (int64_t p = 0; p < patterns; ++p) {
-      const Row<T> f = row(miss, p) * over, less = end == T(p) ? f - 1 : f;
-      row(bottom, p) = f, row(miss, p) = less, common += f * less, squares += less * less;
+      const Row<T> seen = row(miss, p) * over, less = end == T(p) ? seen - 1 : seen;
+      row(bottom, p) = seen, row(miss, p) = less, common += seen * less, squares += less * less;
     }
-    losses += numbers(drawn.number()) < T(count) ? squares : Row<T>{};
+    losses += whole(Drawn::numbers()) < T(count) ? squares : none;
     const T each = T(1) / sizes.prompts;
-    const Row<T> scale = over * each;
     for (int64_t p = 0; p < patterns; ++p) {
-      const Row<T> less = row(miss, p) - common;
-      row(bottom, p) *= less * each, row(miss, p) = less * scale, row(top, p) = Row<T>{};
+      const Row<T> pull = (row(miss, p) - common) * each;
+      row(bottom, p) *= pull, row(miss, p) = pull * over, row(top, p) = none;
     }
     for (int64_t k = 0; k < steps; ++k) {
       Row<T> sum = {};
-      each_column(k, [&](int64_t place, int64_t input, int64_t output) {
-        const Row<T> pull = row(share, k * patterns + place) * row(miss, output);
+      each_column(k, asked, [&](int64_t column, const Row<T>&, int64_t input, int64_t output) {
+        const Row<T> pull = row(share, column) * row(miss, output);
         row(top, input) += pull, sum += pull;
       });
       row(step(k), 0) = sum;
