@@ -138,6 +138,10 @@ template <typename T>
 inline Row<T>& row(T* rows, int64_t n) {
   return *reinterpret_cast<Row<T>*>(rows + n * SIDE);
 }
+template <typename T>
+inline const Row<T>& row(const T* rows, int64_t n) {
+  return *reinterpret_cast<const Row<T>*>(rows + n * SIDE);
+}
 
 // `jax.random.uniform` of both words of a counter.
 template <typename T>
