@@ -48,7 +48,7 @@ class Scratch {
   template <typename T>
   T* zeros(int64_t count) {
     T* found = numbers<T>(count);
-    std::fill(found, found + count, T(0));
+    std::fill(found, found + count, T{});
     return found;
   }
 };

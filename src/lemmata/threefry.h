@@ -142,6 +142,10 @@ template <typename T>
 inline Row<T>& row(T* rows, int64_t n) {
   return *reinterpret_cast<Row<T>*>(rows + n * SIDE);
 }
+template <typename T>
+inline const Row<T>& row(const T* rows, int64_t n) {
+  return *reinterpret_cast<const Row<T>*>(rows + n * SIDE);
+}
 
 // For each of some keys a number that belongs to it: `places` says which key.
 template <typename Numbers>

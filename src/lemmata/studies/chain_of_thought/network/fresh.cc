@@ -7,12 +7,17 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "elementary.h"
 #include "kernel.h"
+#include "scratch.h"
 #include "threefry.h"
 #include "vectors.h"
+
+constexpr int TILE = 4;  // patterns whose words are compared with as many others at a time
+constexpr int KEYS = 3;  // that are kept of every prompt
 
 struct Sizes {
   int64_t prompts, examples, patterns, steps;
@@ -27,222 +32,382 @@ struct Sizes {
   int64_t around(int64_t place) const { return place < patterns ? place : place - patterns; }
 };
 
-// Tasks and examples of prompts side by side.
+// Tasks and examples of prompts side by side. Patterns and places are said by where they stand in arrays that have a row for each
+// of them: SIDE times their number, and the number of the prompt.
 struct Drawn {
   const Sizes& sizes;
-  Zeros<Word> words, place, others;  // place: of every pattern along the cycle; others: patterns that examples begin with
-  Zeros<float> begun;                // how many examples begin at every place
-  alignas(LINE) Word query[SIDE];    // the pattern of the query
-  int64_t start[SIDE], step[SIDE];   // the place at which its chain begins, the step that is asked for
+  const int64_t padded;                        // patterns in whole tiles
+  Word* keys;                                  // some of every prompt
+  Word *words, *place;                         // of every pattern: a random word, its place along the cycle
+  Word *others, *begun;                        // patterns that examples begin with; how many begin at every place
+  alignas(LINE) Word start[SIDE], end[SIDE];   // the places where the query's chain begins, and of the label
+  alignas(LINE) Word query[SIDE], step[SIDE];  // the numbers of the query's pattern and of the step that is asked for
 
-  explicit Drawn(const Sizes& s)
+  Drawn(const Sizes& s, Scratch& scratch)
       : sizes(s),
-        words((s.patterns + GROUP) * SIDE),
-        place(s.patterns * SIDE),
-        others((s.examples + GROUP) * SIDE),
-        begun(s.patterns * SIDE) {}
+        padded(rounded_up(s.patterns, TILE)),
+        keys(scratch.numbers<Word>(rounded_up(s.prompts, COUNT) * 2 * KEYS)),
+        words(scratch.numbers<Word>((s.patterns + GROUP) * SIDE)),
+        place(scratch.numbers<Word>((padded + s.steps) * SIDE)),
+        others(scratch.numbers<Word>((s.examples + GROUP) * SIDE)),
+        begun(scratch.numbers<Word>(s.patterns * SIDE)) {
+    for (int64_t n = s.patterns * SIDE; n < (padded + s.steps) * SIDE; ++n) place[n] = n;  // steps stay where they are
+  }
+
+  // The numbers of prompts side by side.
+  static Row<Word> numbers() {
+    alignas(LINE) Word found[SIDE];
+    for (int64_t q = 0; q < SIDE; ++q) found[q] = q;
+    return row(found, 0);
+  }
+
+  // The keys of all prompts: of the cycle, and of the upper and lower half of the random numbers that choose examples.
+  void draw_keys(const Word* key) {
+    for (int64_t first = 0; first < sizes.prompts; first += COUNT) {
+      Group one, two, prompt[2], task[2], rest[2];
+      UNROLL for (int g = 0; g < GROUP; ++g) {
+        one[g] = Vector<Word>{} + key[0], two[g] = Vector<Word>{} + key[1];
+        prompt[1][g] = numbers() + Word(first + g * SIDE);
+      }
+      threefry(one, two, prompt[0], prompt[1]);
+      split(prompt, 0, task), split(prompt, 1, rest);
+      keep(first, 0, task, 1), keep(first, 1, rest, 0), keep(first, 2, rest, 1);
+    }
+  }
 
   // The prompts from `first` on, of whose examples `own` begin with the pattern that the query's chain begins with.
-  void draw(const Word* key, int64_t first, int64_t own) {
-    const Keys keys = folded(key, first), rest = part_of(keys, 1);
-    alignas(LINE) Word pattern[SIDE], now[SIDE];
+  void draw(int64_t first, int64_t own) {
+    const auto keys_of = [&](int64_t which) {
+      const Word* own = keys + 2 * (first * KEYS + which * SIDE);
+      return Keys{row(own, 0), row(own, 1)};
+    };
+    alignas(LINE) Word pattern[SIDE], ahead[SIDE], further[SIDE];
     for (int64_t q = 0, k = first % sizes.steps, i = first / sizes.steps % sizes.patterns; q < SIDE; ++q) {
-      pattern[q] = i, step[q] = k;
+      pattern[q] = i * SIDE + q, step[q] = k, ahead[q] = sizes.walked[k] * SIDE, further[q] = sizes.walked[k + 1] * SIDE;
       if (++k == sizes.steps) k = 0, i = sizes.around(i + 1);
     }
-    draw_places(part_of(part_of(keys, 0), 1));
-    draw_others(part_of(rest, 0), part_of(rest, 1), row(pattern, 0), own);
-    for (int64_t p = 0; p < sizes.patterns; ++p) row<float>(begun, p) = Row<float>{};
-    for (int64_t q = 0; q < SIDE; ++q) {
-      start[q] = place[pattern[q] * SIDE + q];
-      now[q] = sizes.around(start[q] + sizes.walked[step[q]]);
-      begun[start[q] * SIDE + q] = own;
-    }
-    for (int64_t n = own; n < sizes.examples; ++n)
-      for (int64_t q = 0; q < SIDE; ++q) begun[place[others[n * SIDE + q] * SIDE + q] * SIDE + q] += 1;
+    draw_words(keys_of(0));
+    draw_places();
+    draw_others(keys_of(1), keys_of(2), row(pattern, 0), own);
+    Word *const begun = this->begun, *const place = this->place, *const others = this->others;
+    for (int64_t p = 0; p < sizes.patterns; ++p) row(begun, p) = Row<Word>{};
+    for (int64_t q = 0; q < SIDE; ++q) start[q] = place[pattern[q]], begun[start[q]] = own;
+    for (int64_t n = own * SIDE; n < sizes.examples * SIDE; n += SIDE)
+      UNROLL for (int64_t q = 0; q < SIDE; ++q) ++begun[place[others[n + q]]];
+    const Word all = sizes.patterns * SIDE;
+    const Row<Word> now = less(row(start, 0) + row(ahead, 0), all);
+    row(end, 0) = less(row(start, 0) + row(further, 0), all);
     Row<Word> found = {};
-    for (int64_t i = 0; i < sizes.patterns; ++i) found += Word(i) & (Row<Word>)(row<Word>(place, i) == row(now, 0));
+    for (int64_t i = 0; i < sizes.patterns; ++i) found += Word(i) & (Row<Word>)(row(place, i) == now);
     row(query, 0) = found;
   }
 
  private:
-  // A place is the rank of a random word (`random_cycle`).
-  void draw_places(const Keys& keys) {
-    Word *const words = this->words, *const place = this->place;
+  // One of the keys that `jax.random.split` makes of each.
+  static void split(const Group (&keys)[2], Word which, Group (&found)[2]) {
+    UNROLL for (int g = 0; g < GROUP; ++g) found[1][g] = Vector<Word>{} + which;
+    threefry(keys[0], keys[1], found[0], found[1]);
+  }
+
+  void keep(int64_t first, int64_t place, const Group (&keys)[2], Word which) const {
+    Group found[2];
+    split(keys, which, found);
+    UNROLL for (int g = 0; g < GROUP; ++g) {
+      Word* const own = this->keys + 2 * ((first + g * SIDE) * KEYS + place * SIDE);
+      row(own, 0) = found[0][g], row(own, 1) = found[1][g];
+    }
+  }
+
+  void draw_words(const Keys& keys) {
+    Word* const words = this->words;
     each_word(keys, 0, sizes.patterns,
               [words](int64_t n, const Vector<Word>& one, const Vector<Word>& two) { row(words, n) = one ^ two; });
-    for (int64_t i = 0; i < sizes.patterns; ++i) {
-      Row<Word> rank = Row<Word>{} + Word(sizes.patterns - 1 - i);
-      const Row<Word> word = row(words, i);
-      for (int64_t j = 0; j < i; ++j) {
-        const Row<Word> earlier = (Row<Word>)(row(words, j) <= word);  // -1 where pattern j has the earlier place
-        rank -= earlier, row(place, j) += earlier;
+    for (int64_t i = sizes.patterns; i < padded; ++i) row(words, i) = ~Row<Word>{};  // behind all others
+  }
+
+  // A place is the rank of a random word (`random_cycle`).
+  void draw_places() {
+    Word *const words = this->words, *const place = this->place;
+    const Row<Word> numbers = Drawn::numbers();
+    for (int64_t i = 0; i < padded; i += TILE) {
+      Row<Word> word[TILE], rank[TILE], other[TILE], others_rank[TILE];
+      UNROLL for (int r = 0; r < TILE; ++r) word[r] = row(words, i + r), rank[r] = numbers + Word((padded - 1 - i - r) * SIDE);
+      for (int64_t j = 0; j < i; j += TILE) {
+        UNROLL for (int c = 0; c < TILE; ++c) other[c] = row(words, j + c), others_rank[c] = row(place, j + c);
+        UNROLL for (int r = 0; r < TILE; ++r)
+          UNROLL for (int c = 0; c < TILE; ++c) order(other[c], word[r], others_rank[c], rank[r]);
+        UNROLL for (int c = 0; c < TILE; ++c) row(place, j + c) = others_rank[c];
       }
-      row(place, i) = rank;
+      UNROLL for (int r = 1; r < TILE; ++r)
+        UNROLL for (int c = 0; c < r; ++c) order(word[c], word[r], rank[c], rank[r]);
+      UNROLL for (int r = 0; r < TILE; ++r) row(place, i + r) = rank[r];
     }
+  }
+
+  // One place on for the later of two words, one back for the earlier, which is the first where they are equal.
+  static void order(const Row<Word>& first, const Row<Word>& second, Row<Word>& first_rank, Row<Word>& second_rank) {
+    const auto right = first <= second;
+    second_rank = right ? second_rank + Word(SIDE) : second_rank, first_rank = right ? first_rank - Word(SIDE) : first_rank;
   }
 
   // Patterns that lie `jax.random.randint(key, (examples,), 1, patterns)` after the given one, for all examples but the first.
   // Such a number is 1 and the rest of 128 random bits modulo M - 1; with 16 bits at a time a sum with that rest fits a word.
+  // (The lower 16 bits of a word are the word without the upper ones.)
   void draw_others(const Keys& upper, const Keys& lower, const Row<Word>& given, int64_t first) {
-    const int64_t span = sizes.patterns - 1;
+    Word* const others = this->others;
+    const Word span = sizes.patterns - 1, all = sizes.patterns * SIDE;
+    const float per_span = 1.0f / span;
     Word power[8];  // 2^(16 n) modulo M - 1
     int64_t rest = 1 % span;
     for (Word& one : power) one = rest, rest = (rest << 16) % span;
     const auto part = [&power](const Vector<Word>& word, int n) {
-      return (word & 0xFFFF) * power[2 * n] + (word >> 16) * power[2 * n + 1];
+      return word * power[2 * n] + (word >> 16) * (power[2 * n + 1] - (power[2 * n] << 16));
     };
     each_word(upper, first, sizes.examples, [&](int64_t n, const Vector<Word>& one, const Vector<Word>& two) {
-      row<Word>(others, n) = part(one, 3) + part(two, 2);
+      row(others, n) = part(one, 3) + part(two, 2);
     });
+    const Row<Word> next = given + Word(SIDE);
+    // The quotient, rounded down, or one less: floats are off by less than a quarter of 1, as it is below 2^19.
     each_word(lower, first, sizes.examples, [&](int64_t n, const Vector<Word>& one, const Vector<Word>& two) {
-      const Row<int32_t> sum = (Row<int32_t>)(row<Word>(others, n) + part(one, 1) + part(two, 0));
-      const Row<double> times = (__builtin_convertvector(sum, Row<double>) + 0.5) * (1.0 / span);
-      const Row<int32_t> left = sum - int32_t(span) * __builtin_convertvector(times, Row<int32_t>);
-      const Row<Word> found = given + (Row<Word>)left + 1;
-      row<Word>(others, n) = found < Word(sizes.patterns) ? found : found - Word(sizes.patterns);
+      const Row<Word> sum = row(others, n) + part(one, 1) + part(two, 0);
+      const Row<float> times = __builtin_convertvector((Row<int32_t>)sum, Row<float>) * per_span - 0.25f;
+      const Row<Word> left = sum - span * (Row<Word>)__builtin_convertvector(times, Row<int32_t>);
+      row(others, n) = less(next + less(left, span) * Word(SIDE), all);
     });
+  }
+
+  // Modulo a number of which they are less than twice as much: what is below 0 is a large word.
+  static Row<Word> less(const Row<Word>& numbers, Word modulus) {
+    const Row<Word> other = numbers - modulus;
+    return numbers < other ? numbers : other;
   }
 };
 
-// Loss and gradient of a table, added up over prompts side by side.
+// Numbers that are looked up together: of a pattern what a query says to columns that have it as their input, and as their
+// output; then of two steps.
+template <typename T>
+struct Pair {
+  T one, two;
+};
+
+// Of pairs the first or the second numbers; and pairs of them, the first half or the second.
+template <typename T, int WHICH, int... PLACE>
+inline Vector<T> parted(Vector<T> a, Vector<T> b, std::integer_sequence<int, PLACE...>) {
+  return __builtin_shufflevector(a, b, (2 * PLACE + WHICH)...);
+}
+template <typename T, int WHICH, int... PLACE>
+inline Vector<T> paired(Vector<T> a, Vector<T> b, std::integer_sequence<int, PLACE...>) {
+  return __builtin_shufflevector(a, b, ((WHICH * WIDTH<T> + PLACE) / 2 + PLACE % 2 * WIDTH<T>)...);
+}
+
+// Loss and gradient of a table, added up over prompts side by side. A logit is a sum of six numbers of the table. Where these are
+// moderate, a product of six exponentials is the same, neither too large nor too small: then those of the table are looked up.
 template <typename T>
 class Layer {
+  using Whole = typename Elementary<T>::Whole;
+  static constexpr T MODERATE = -Elementary<T>::LOWEST / 8;
+  static constexpr auto PLACES = std::make_integer_sequence<int, WIDTH<T>>{};
   const Sizes& sizes;
-  const int64_t stride;
-  Zeros<T> turned, found;  // the table and its gradient, rows and columns exchanged: a query asks for two of these rows
-  Zeros<T> lines;          // a row of them for every prompt
-  // By place: the parts of logits (then of their gradient) that belong to inputs and outputs of columns, and F - z.
-  Zeros<T> top, bottom, miss;
-  Zeros<T> often, share;  // by step and beginning: how many such columns there are, their attention
-  Zeros<T> step;
-  T loss = 0;
+  const int64_t patterns, steps, pairs, stride;
+  Pair<T> *turned, *found;  // the table and its gradient, by columns: a query asks for two of them
+  Pair<T> *lines, *both;    // these put together for every prompt; the same by place
+  T *top, *bottom, *miss;   // by place: what belongs to inputs and outputs of columns (then its gradient), and F - z
+  T *examples, *chained;    // by place: how many examples begin there, whether the query's chain does
+  T* share;                 // attention, by step and beginning of a column
+  Row<T> losses;
+  bool moderate;
 
  public:
-  explicit Layer(const Sizes& s)
+  Layer(const Sizes& s, Scratch& scratch)
       : sizes(s),
-        stride(rounded_up(s.rows(), WIDTH<T>)),
-        turned(s.columns() * stride),
-        found(s.columns() * stride),
-        lines(SIDE * stride),
-        top(s.patterns * SIDE),
-        bottom(s.patterns * SIDE),
-        miss(s.patterns * SIDE),
-        often(s.steps * s.patterns * SIDE),
-        share(s.steps * s.patterns * SIDE),
-        step(s.steps * SIDE) {}
+        patterns(s.patterns),
+        steps(s.steps),
+        pairs(patterns + (steps + 1) / 2),
+        stride(rounded_up(2 * pairs, WIDTH<T>) / 2),
+        turned(scratch.numbers<Pair<T>>(s.columns() * stride)),
+        found(scratch.numbers<Pair<T>>(s.columns() * stride)),
+        lines(scratch.numbers<Pair<T>>(SIDE * stride)),
+        both(scratch.zeros<Pair<T>>(pairs * SIDE)),
+        top(scratch.numbers<T>(pairs * SIDE)),
+        bottom(scratch.numbers<T>(pairs * SIDE)),
+        miss(scratch.numbers<T>(patterns * SIDE)),
+        examples(scratch.numbers<T>(patterns * SIDE)),
+        chained(scratch.numbers<T>(patterns * SIDE)),
+        share(scratch.numbers<T>(steps * patterns * SIDE)) {}
 
   void begin(const T* table) {
-    loss = 0;
-    std::fill_n(static_cast<T*>(found), sizes.columns() * stride, T(0));
-    for (int64_t r = 0; r < sizes.rows(); ++r)
-      for (int64_t c = 0; c < sizes.columns(); ++c) turned[c * stride + r] = table[r * sizes.columns() + c];
+    const int64_t columns = sizes.columns(), rows = sizes.rows();
+    losses = Row<T>{};
+    std::fill_n(found, columns * stride, Pair<T>{});
+    for (int64_t c = 0; c < columns; ++c) {
+      Pair<T>* const to = turned + c * stride;
+      UNROLL for (int64_t i = 0; i < patterns; ++i) to[i] = {table[i * columns + c], table[(patterns + i) * columns + c]};
+      UNROLL for (int64_t r = 2 * patterns; r < 2 * stride; ++r) (&to->one)[r] = r < rows ? table[r * columns + c] : 0;
+    }
+    T *const first = &turned->one, *const last = first + columns * stride * 2;
+    Vector<Whole> fine = ~Vector<Whole>{};
+    for (T* n = first; n < last; n += WIDTH<T>) fine &= (at(n) <= MODERATE) & (at(n) >= -MODERATE);
+    moderate = sum_of<Whole>(fine) == -WIDTH<T>;
+    if (moderate)
+      for (T* n = first; n < last; n += WIDTH<T>) {
+        Vector<T> some[] = {at(n)};
+        to_exp<T>(some), at(n) = some[0];
+      }
   }
 
   // The first `count` of the prompts.
-  void add(Drawn& drawn, int64_t count) {
+  void add(const Drawn& drawn, int64_t count) {
     look_up(drawn, count);
     attend(drawn, count);
     pull_back(drawn, count);
   }
 
-  void mean(T* mean_loss, T* gradient) {
-    const T each = T(1) / sizes.prompts;
-    *mean_loss = loss * each;
-    for (int64_t r = 0; r < sizes.rows(); ++r)
-      for (int64_t c = 0; c < sizes.columns(); ++c) gradient[r * sizes.columns() + c] = found[c * stride + r] * each;
+  void mean(T* mean_loss, T* gradient) const {
+    const int64_t columns = sizes.columns();
+    T sum = 0;
+    for (int64_t q = 0; q < SIDE; ++q) sum += losses[q];
+    *mean_loss = sum / (2 * sizes.prompts);
+    for (int64_t i = 0; i < patterns; ++i) {
+      UNROLL for (int64_t c = 0; c < columns; ++c) gradient[i * columns + c] = found[c * stride + i].one;
+      UNROLL for (int64_t c = 0; c < columns; ++c) gradient[(patterns + i) * columns + c] = found[c * stride + i].two;
+    }
+    for (int64_t r = 2 * patterns; r < sizes.rows(); ++r)
+      UNROLL for (int64_t c = 0; c < columns; ++c) gradient[r * columns + c] = (&found[c * stride].one)[r];
   }
 
  private:
+  // What belongs to a step lies behind what belongs to patterns.
+  T* step(int64_t k) const { return (k % 2 ? bottom : top) + (patterns + k / 2) * SIDE; }
+
   // What the query of every prompt says to inputs, outputs and steps. (Lines of all prompts first: reading one while it is being
   // written waits for memory.)
-  void look_up(Drawn& drawn, int64_t count) {
+  void look_up(const Drawn& drawn, int64_t count) {
+    const int64_t stride = this->stride, pairs = this->pairs;
+    const bool moderate = this->moderate;
+    Pair<T> *const lines = this->lines, *const both = this->both;
+    T *const top = this->top, *const bottom = this->bottom;
     for (int64_t q = 0; q < count; ++q) {
-      const T *pattern = turned + drawn.query[q] * stride, *now = turned + (sizes.patterns + drawn.step[q]) * stride;
-      for (int64_t r = 0; r < stride; r += WIDTH<T>) at(lines + q * stride + r) = at(pattern + r) + at(now + r);
+      const T *pattern = &turned[drawn.query[q] * stride].one, *now = &turned[(patterns + drawn.step[q]) * stride].one;
+      T* const line = &lines[q * stride].one;
+      for (int64_t n = 0; n < 2 * stride; n += WIDTH<T>)
+        at(line + n) = moderate ? at(pattern + n) * at(now + n) : at(pattern + n) + at(now + n);
     }
     for (int64_t q = 0; q < count; ++q) {
-      const T* line = lines + q * stride;
-      T *to_top = top + q, *to_bottom = bottom + q, *to_step = step + q;
-      for (int64_t i = 0; i < sizes.patterns; ++i) {
-        const int64_t place = drawn.place[i * SIDE + q] * SIDE;
-        to_top[place] = line[i], to_bottom[place] = line[sizes.patterns + i];
-      }
-      for (int64_t k = 0; k < sizes.steps; ++k) to_step[k * SIDE] = line[2 * sizes.patterns + k];
+      const Pair<T>* const line = lines + q * stride;
+      const Word* const place = drawn.place + q;
+      UNROLL for (int64_t n = 0; n < pairs; ++n) both[place[n * SIDE]] = line[n];
     }
-  }
-
-  // To the rows of the table that the query asked for.
-  void pull_back(Drawn& drawn, int64_t count) {
-    for (int64_t q = 0; q < count; ++q) {
-      T* line = lines + q * stride;
-      const T *of_top = top + q, *of_bottom = bottom + q, *of_step = step + q;
-      for (int64_t i = 0; i < sizes.patterns; ++i) {
-        const int64_t place = drawn.place[i * SIDE + q] * SIDE;
-        line[i] = of_top[place], line[sizes.patterns + i] = of_bottom[place];
-      }
-      for (int64_t k = 0; k < sizes.steps; ++k) line[2 * sizes.patterns + k] = of_step[k * SIDE];
-    }
-    for (int64_t q = 0; q < count; ++q) {
-      T *pattern = found + drawn.query[q] * stride, *now = found + (sizes.patterns + drawn.step[q]) * stride;
-      for (int64_t r = 0; r < stride; r += WIDTH<T>) {
-        const Vector<T> line = at(lines + q * stride + r);
-        at(pattern + r) += line, at(now + r) += line;
-      }
+    const T* const from = &both->one;
+    for (int64_t n = 0; n < pairs * SIDE; n += WIDTH<T>) {
+      const Vector<T> one = at(from + 2 * n), two = at(from + 2 * n + WIDTH<T>);
+      at(top + n) = parted<T, 0>(one, two, PLACES), at(bottom + n) = parted<T, 1>(one, two, PLACES);
     }
   }
 
-  // Calls `visit(column, input, output)` for the columns of a step, by the place where their chains begin: where in `often`, and
-  // the places of their patterns.
+  // To the columns of the table that the query asked for.
+  void pull_back(const Drawn& drawn, int64_t count) {
+    const int64_t stride = this->stride, pairs = this->pairs;
+    Pair<T> *const lines = this->lines, *const both = this->both, *const found = this->found;
+    T* const to = &both->one;
+    for (int64_t n = 0; n < pairs * SIDE; n += WIDTH<T>) {
+      const Vector<T> one = at(top + n), two = at(bottom + n);
+      at(to + 2 * n) = paired<T, 0>(one, two, PLACES), at(to + 2 * n + WIDTH<T>) = paired<T, 1>(one, two, PLACES);
+    }
+    for (int64_t q = 0; q < count; ++q) {
+      Pair<T>* const line = lines + q * stride;
+      const Word* const place = drawn.place + q;
+      UNROLL for (int64_t n = 0; n < pairs; ++n) line[n] = both[place[n * SIDE]];
+    }
+    for (int64_t n = 0; n < 2 * stride; n += WIDTH<T>)
+      for (int64_t begin = 0; begin < std::min(steps, count); ++begin) {  // prompts ask for one step after another
+        T* const now = &found[(patterns + drawn.step[begin]) * stride].one + n;
+        Vector<T> sum = at(now);
+        for (int64_t q = begin; q < count; q += steps) {
+          const Vector<T> line = at(&lines[q * stride].one + n);
+          at(&found[drawn.query[q] * stride].one + n) += line, sum += line;
+        }
+        at(now) = sum;
+      }
+  }
+
+  // Calls `visit(column, often, input, output)` for the columns of a step, by the place where their chains begin: where in `share`,
+  // how many there are, the places of their patterns. The query's chain adds those of the steps before the one that is asked for.
   template <typename Visit>
-  void each_column(int64_t k, Visit visit) const {
-    int64_t input = sizes.walked[k], output = sizes.around(input + (k + 1) % sizes.patterns);
-    for (int64_t p = 0; p < sizes.patterns; ++p) {
-      visit(k * sizes.patterns + p, input, output);
-      input = sizes.around(input + 1), output = sizes.around(output + 1);
+  void each_column(int64_t k, const Row<T>& asked, Visit visit) const {
+    const Row<T> more = asked > T(k) ? Row<T>{} + 1 : Row<T>{};
+    const T *const examples = this->examples, *const chained = this->chained;
+    for (int64_t begin = 0; begin < patterns;) {  // as far as none of the places begins anew
+      const int64_t input = sizes.around(begin + sizes.walked[k]), output = sizes.around(begin + sizes.walked[k + 1]);
+      const int64_t count = patterns - std::max({begin, input, output});
+      for (int64_t n = 0; n < count; ++n)
+        visit(k * patterns + begin + n, row(chained, begin + n) * more + row(examples, begin + n), input + n, output + n);
+      begin += count;
     }
+  }
+
+  // Attention of all columns, and by the places of their outputs, both before they are divided by their sum.
+  void multiply(const Row<T>& asked) {
+    T *const top = this->top, *const bottom = this->bottom, *const share = this->share, *const miss = this->miss;
+    for (int64_t k = 0; k < steps; ++k) {
+      const Row<T> now = row(step(k), 0);
+      each_column(k, asked, [&](int64_t column, const Row<T>& often, int64_t input, int64_t output) {
+        const Row<T> weight = often * now * (row(top, input) * row(bottom, output));
+        row(share, column) = weight, row(miss, output) += weight;
+      });
+    }
+  }
+
+  // The same from logits.
+  void exponentiate(const Row<T>& asked) {
+    const Row<T> never = Row<T>{} - std::numeric_limits<T>::infinity();
+    T *const top = this->top, *const bottom = this->bottom, *const share = this->share, *const miss = this->miss;
+    Row<T> most = never;
+    for (int64_t k = 0; k < steps; ++k) {
+      const Row<T> now = row(step(k), 0);
+      each_column(k, asked, [&](int64_t column, const Row<T>& often, int64_t input, int64_t output) {
+        const Row<T> logit = often > 0 ? row(top, input) + row(bottom, output) + now : never;
+        row(share, column) = logit, most = logit > most ? logit : most;
+      });
+    }
+    for (int64_t k = 0; k < steps; ++k)
+      each_column(k, asked, [&](int64_t column, const Row<T>& often, int64_t, int64_t output) {
+        const Row<T> weight = often * exp_below_of<T>(row(share, column) - most);
+        row(share, column) = weight, row(miss, output) += weight;
+      });
   }
 
   // Attention and loss; then the gradient in the logits, s_i ((F - z)_i - sum_r s_r (F - z)_r), added up for inputs, outputs
-  // (which have (F - z)_i in common) and steps.
-  void attend(Drawn& drawn, int64_t count) {
-    constexpr T NEVER = -std::numeric_limits<T>::infinity();
-    T *const top = this->top, *const bottom = this->bottom, *const miss = this->miss, *const step = this->step;
-    T *const often = this->often, *const share = this->share;
-    for (int64_t k = 0; k < sizes.steps; ++k)
-      for (int64_t p = 0; p < sizes.patterns; ++p)
-        row(often, k * sizes.patterns + p) = __builtin_convertvector(row<float>(drawn.begun, p), Row<T>);
-    for (int64_t q = 0; q < count; ++q)  // the earlier columns of the query's own chain
-      for (int64_t k = 0; k < drawn.step[q]; ++k) often[(k * sizes.patterns + drawn.start[q]) * SIDE + q] += 1;
-    Row<T> most = Row<T>{} + NEVER, total = {}, common = {}, squares = {};
-    for (int64_t k = 0; k < sizes.steps; ++k)
-      each_column(k, [&](int64_t column, int64_t input, int64_t output) {
-        const Row<T> sum = row(top, input) + row(bottom, output) + row(step, k);
-        const Row<T> logit = row(often, column) > 0 ? sum : Row<T>{} + NEVER;
-        row(share, column) = logit, most = logit > most ? logit : most;
-      });
-    for (int64_t p = 0; p < sizes.patterns; ++p) row(miss, p) = Row<T>{};
-    for (int64_t k = 0; k < sizes.steps; ++k)
-      each_column(k, [&](int64_t column, int64_t, int64_t output) {
-        const Row<T> weight = row(often, column) * exp_below_of<T>(row(share, column) - most);
-        row(share, column) = weight, row(miss, output) += weight, total += weight;
-      });
+  // (which have (F - z)_i in common) and steps, and divided by the number of prompts.
+  void attend(const Drawn& drawn, int64_t count) {
+    T *const top = this->top, *const bottom = this->bottom, *const miss = this->miss, *const share = this->share;
+    const auto whole = [](const Row<Word>& of) { return __builtin_convertvector((Row<int32_t>)of, Row<T>); };
+    const Row<T> start = whole(row(drawn.start, 0) / Word(SIDE)), end = whole(row(drawn.end, 0) / Word(SIDE));
+    const Row<T> asked = whole(row(drawn.step, 0)), one = Row<T>{} + 1, none = {};
+    for (int64_t p = 0; p < patterns; ++p) {
+      row(examples, p) = whole(row(drawn.begun, p)), row(chained, p) = start == T(p) ? one : none;
+      row(miss, p) = none;
+    }
+    moderate ? multiply(asked) : exponentiate(asked);
+    Row<T> total = {}, common = {}, squares = {};
+    for (int64_t p = 0; p < patterns; ++p) total += row(miss, p);
     const Row<T> over = 1 / total;
-    for (int64_t p = 0; p < sizes.patterns; ++p) row(bottom, p) = row(miss, p) *= over;
-    for (int64_t q = 0; q < count; ++q)
-      miss[sizes.around(drawn.start[q] + sizes.walked[drawn.step[q] + 1]) * SIDE + q] -= 1;
-    for (int64_t p = 0; p < sizes.patterns; ++p)
-      common += row(bottom, p) * row(miss, p), squares += row(miss, p) * row(miss, p);
-    for (int64_t q = 0; q < count; ++q) loss += squares[q] / 2;
-    for (int64_t p = 0; p < sizes.patterns; ++p)
-      row(miss, p) -= common, row(bottom, p) *= row(miss, p), row(top, p) = Row<T>{};
-    for (int64_t k = 0; k < sizes.steps; ++k) {
+    for (int64_t p = 0; p < patterns; ++p) {
+      const Row<T> seen = row(miss, p) * over, less = end == T(p) ? seen - 1 : seen;
+      row(bottom, p) = seen, row(miss, p) = less, common += seen * less, squares += less * less;
+    }
+    losses += whole(Drawn::numbers()) < T(count) ? squares : none;
+    const T each = T(1) / sizes.prompts;
+    for (int64_t p = 0; p < patterns; ++p) {
+      const Row<T> pull = (row(miss, p) - common) * each;
+      row(bottom, p) *= pull, row(miss, p) = pull * over, row(top, p) = none;
+    }
+    for (int64_t k = 0; k < steps; ++k) {
       Row<T> sum = {};
-      each_column(k, [&](int64_t column, int64_t input, int64_t output) {
-        const Row<T> pull = row(share, column) * over * row(miss, output);
+      each_column(k, asked, [&](int64_t column, const Row<T>&, int64_t input, int64_t output) {
+        const Row<T> pull = row(share, column) * row(miss, output);
         row(top, input) += pull, sum += pull;
       });
-      row(step, k) = sum;
+      row(step(k), 0) = sum;
     }
   }
 };
@@ -252,12 +417,14 @@ template <typename T>
 void fresh(Call call) {
   const int64_t rows = call.last(0, 2), columns = call.last(0, 1), patterns = rows - columns, prompts = call.number("prompts");
   const Sizes sizes(prompts, call.number("examples"), patterns, columns - patterns);
-  Drawn drawn(sizes);
-  Layer<T> layer(sizes);
+  Scratch scratch;
+  Drawn drawn(sizes, scratch);
+  Layer<T> layer(sizes, scratch);
   for (int64_t run = 0; run < call.count_found(0); ++run) {
     layer.begin(call.given<T>(0) + run * rows * columns);
+    drawn.draw_keys(call.given<Word>(1) + 2 * run);
     for (int64_t first = 0; first < prompts; first += SIDE) {
-      drawn.draw(call.given<Word>(1) + 2 * run, first, call.given<int32_t>(2)[run]);
+      drawn.draw(first, call.given<int32_t>(2)[run]);
       layer.add(drawn, std::min(SIDE, prompts - first));
     }
     layer.mean(call.found<T>(0) + run, call.found<T>(1) + run * rows * columns);
