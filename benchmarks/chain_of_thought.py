@@ -63,14 +63,15 @@ def torch_loss(weights: Arrays, batch: Arrays) -> Any:
 def work(prompts: int, examples: int, patterns: int) -> Work:
     """For each prompt six words of keys, those of its cycle, and two for every example that does not begin as the query does
     (60 % of them); for each of its columns that is not a copy of another (those of a step that begin with the same pattern
-    are) three lookups, an exponential, and twelve operations in all; the sum of two columns of the table, and its gradient."""
+    are) three lookups and twelve operations in all; the sum of two columns of the table, and its gradient; and an exponential
+    for each of these columns or for each number of the table, whichever are fewer."""
     steps, others = 3, examples - round(0.4 * examples)
     columns, rows, width = steps * min(patterns, 1 + others), 2 * patterns + steps, patterns + steps
     return Work(
         prompts * (3 * rows + 12 * columns),
         4 * 3 * rows * width,
         prompts * (6 + patterns + 2 * others),
-        prompts * columns,
+        min(prompts * columns, rows * width),
     )
 
 
