@@ -1,7 +1,7 @@
 // What comes out for test prompts at every length (`testing.outcome`), one prompt after another.
 //
-// Columns are in the order of the JAX form, and so are the sums over those with the same output: where two outputs get equal
-// attention, the same one wins.
+// Columns are in the order of the JAX form, and so are the sums over those with the same output: where as many columns with the
+// same attention give two outputs, the same one wins.
 
 #include <algorithm>
 #include <cmath>
@@ -38,15 +38,14 @@ class Test {
   const T norm;  // of noise
   Scores<T> scores;
   Drawn<T> drawn;
-  const int64_t rows;  // of noise: one for every state of an example
+  const int64_t rows, stride;  // of noise: one for every state of an example; its numbers, as many as fill registers
   // Noise with what makes its norm the right one, and what is said to it as an input and as an output, by step.
-  T *normal, *scale, *into_noisy, *out_noisy;
-  T *share, *sums;                    // by column its logit, then its attention; by pattern what its columns have of it
+  T *ones, *normal, *scale, *into_noisy, *out_noisy;
+  T *share, *sums;  // by column its logit, then its attention; by pattern what its columns have of it
   // States of the examples, the right ones, those of the chain of thought, and those whose products with noise are known.
   int32_t *chains, *asked, *own, *heard;
 
   const T* filled_up(Scratch& scratch, const T* rows) const {
-    const int64_t stride = rounded_up(free, W);
     T* found = scratch.zeros<T>(patterns * steps * stride);
     for (int64_t r = 0; r < patterns * steps; ++r) std::copy_n(rows + r * free, free, found + r * stride);
     return found;
@@ -63,7 +62,10 @@ class Test {
         spread(spread),
         norm(norm),
         scores(given),
-        rows(rounded_up(most * states, W)) {
+        rows(rounded_up(most * states, W)),
+        stride(rounded_up(free, W)) {
+    ones = scratch.zeros<T>(stride);
+    std::fill_n(ones, free, T(1));
     scores.into_noise = filled_up(scratch, given.into_noise), scores.out_noise = filled_up(scratch, given.out_noise);
     normal = scratch.zeros<T>(rows * free + W), scale = scratch.numbers<T>(rows);  // rows are read with what follows them
     into_noisy = scratch.numbers<T>(steps * rows), out_noisy = scratch.numbers<T>(steps * rows);
@@ -75,10 +77,10 @@ class Test {
   void begin(const Drawn<T>& prompt) {
     drawn = prompt;
     std::copy_n(drawn.normal, most * states * free, normal);
-    for (int64_t row = 0; row < most * states; ++row) {
-      T squares = 0;
-      for (int64_t f = 0; f < free; ++f) squares += normal[row * free + f] * normal[row * free + f];
-      scale[row] = squares > 0 ? norm / std::sqrt(squares) : 0;
+    for (int64_t row = 0; row < rows; row += W) {
+      T squares[W];
+      at(squares) = along(row, [this](const Vector<T>& here, int64_t f) { return here * here * at(ones + f); });
+      for (int64_t q = 0; q < W; ++q) scale[row + q] = squares[q] > 0 ? norm / std::sqrt(squares[q]) : 0;
     }
     std::fill_n(heard, steps, -1);
     asked[0] = own[0] = drawn.query;
@@ -119,28 +121,34 @@ class Test {
     }
   }
 
+  // Of some rows of noise the sums of what `term` makes of their numbers, which are zeros beyond the end of a row.
+  template <typename Term>
+  Vector<T> along(int64_t row, Term term) const {
+    Vector<T> sums[W] = {};
+    UNROLL for (int64_t q = 0; q < W; ++q)
+      for (int64_t f = 0; f < stride; f += W) sums[q] += term(at(normal + (row + q) * free + f), f);
+    return sums_of<T>(sums);
+  }
+
   // What the query of a step says to noise. Longer prompts come first: their products are those of shorter ones.
   void hear(int64_t length, int64_t k) {
     if (heard[k] == own[k]) return;
     heard[k] = own[k];
-    const int64_t stride = rounded_up(free, W), asking = (own[k] * steps + k) * stride;
+    const int64_t asking = (own[k] * steps + k) * stride;
     const T *into = scores.into_noise + asking, *out = scores.out_noise + asking;
     for (int64_t row = 0; row < length * states; row += W) {
-      Vector<T> inputs[W] = {}, outputs[W] = {};
-      UNROLL for (int q = 0; q < W; ++q)
-        for (int64_t f = 0; f < stride; f += W) {
-          const Vector<T> here = at(normal + (row + q) * free + f);
-          inputs[q] += here * at(into + f), outputs[q] += here * at(out + f);
-        }
-      at(into_noisy + k * rows + row) = sums_of<T>(inputs) * at(scale + row);
-      at(out_noisy + k * rows + row) = sums_of<T>(outputs) * at(scale + row);
+      const auto said = [&](const T* to) {
+        return along(row, [to](const Vector<T>& here, int64_t f) { return here * at(to + f); }) * at(scale + row);
+      };
+      at(into_noisy + k * rows + row) = said(into), at(out_noisy + k * rows + row) = said(out);
     }
   }
 
   // A step of greedy chain of thought: its state, and the attention on columns of the same pattern and step.
   T reason(int64_t length, int64_t k) {
     const int64_t now = own[k], asking = now * steps + k;
-    const T *into = scores.into + asking * patterns, *out = scores.out + asking * patterns, *place = scores.place + asking * steps;
+    const T *into = scores.into + asking * patterns, *out = scores.out + asking * patterns;
+    const T* place = scores.place + asking * steps;
     hear(length, k);
     const T *into_noisy = this->into_noisy + k * rows, *out_noisy = this->out_noisy + k * rows;
     for (int64_t e = 0, column = 0, state = 0; e < length; ++e, ++state)
@@ -155,7 +163,7 @@ class Test {
       const int32_t* chain = chains + e * states;
       const T* own_share = share + e * steps;
       for (int64_t r = 0; r < steps; ++r) sums[chain[r + 1]] += own_share[r];
-      matched += chain[k] == now ? own_share[k] : T(0);
+      matched += own_share[k] * T(chain[k] == now);  // no number where attention is none
     }
     for (int64_t r = 0; r < k; ++r) sums[own[r + 1]] += earlier[r];
     own[k + 1] = largest();
@@ -165,7 +173,8 @@ class Test {
   // In-context learning, which hears the same noise as the first step.
   int64_t answer(int64_t length) {
     const int64_t asking = drawn.query * steps;
-    const T *into = scores.into + asking * patterns, *out = scores.out + asking * patterns, *place = scores.place + asking * steps;
+    const T *into = scores.into + asking * patterns, *out = scores.out + asking * patterns;
+    const T* place = scores.place + asking * steps;
     for (int64_t e = 0; e < length; ++e) {
       const int64_t first = e * states, last = first + steps;
       share[e * steps] = into[chains[first]] + out[chains[last]] + place[0] + (into_noisy[first] + out_noisy[last]);
@@ -201,9 +210,8 @@ class Test {
   }
 };
 
-// Given: scores, then what is drawn for every prompt; the lengths, rising, and how many of their examples match;
-// the norm of noise. Found: a row of numbers
-// for every prompt and length.
+// Given: scores, then what is drawn for every prompt; the lengths, rising, and how many of their examples match; the norm of
+// noise. Found: a row of numbers for every prompt and length.
 template <typename T>
 void outcomes(Call call) {
   const int64_t patterns = call.shape(0)[0], steps = call.shape(0)[1], free = call.last(3, 1), prompts = call.shape(7)[0],

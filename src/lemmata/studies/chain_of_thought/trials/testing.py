@@ -205,8 +205,9 @@ def free_directions(test: Testing, data: Chains) -> int:
 
 
 class Drawn(NamedTuple):
-    """What chance decides about a prompt, whatever its length: the task, its transition probabilities added up, what decides
-    the states of every chain, the directions of noise on each, and the query's pattern."""
+    """What chance decides about a prompt, whatever its length: the task, its transition probabilities added up, the chances
+    that decide the states of every example, the directions of noise on each (one after another, as they are drawn); and the
+    query's pattern."""
 
     maps: Maps
     reached: Float[Array, "steps n n"]
@@ -216,7 +217,7 @@ class Drawn(NamedTuple):
 
 
 def drawn(test: Testing, key: Key, task: tuple[Maps, Array], free: int, most: int, index: Array) -> Drawn:
-    """For a prompt of up to `most` examples."""
+    """A prompt of up to `most` examples."""
     maps, transitions = task
     walked, added = jax.random.split(key)
     states = maps.shape[0] + 1
@@ -247,9 +248,7 @@ def erring(test: Testing, given: Drawn, length: Array) -> Example:
     normal = given.normal.reshape(*chance.shape, given.normal.shape[1] // chance.shape[1])
     noise = test.noise * normal / jnp.linalg.norm(normal, axis=-1, keepdims=True)
     chains = jnp.stack(states, axis=1).astype(jnp.int32)
-    return Example(
-        chains, noise.astype(jnp.float32), place < length, jnp.stack(asked).astype(jnp.int32)
-    )
+    return Example(chains, noise.astype(jnp.float32), place < length, jnp.stack(asked).astype(jnp.int32))
 
 
 def matching(test: Testing, length: Array) -> Array:
@@ -363,7 +362,7 @@ def outcomes(
     test: Testing, scores: Scores, given: Drawn, ties: Float[Array, "prompts states n"]
 ) -> Float[Array, "prompts lengths numbers"]:
     """`outcome` of many prompts at every length; by the kernel where there is one, in trainings, where JAX has numbers of 64
-    bits."""
+    bits: it takes a tenth of the time."""
     lengths = jnp.asarray(test.lengths)
     if given.reached.dtype != jnp.float64 or not native.loaded(KERNEL, *HANDLERS):
         at_lengths = jax.vmap(lambda *one: outcome(test, scores, *one), in_axes=(None, None, 0))
@@ -371,8 +370,9 @@ def outcomes(
     steps, kind = given.maps.shape[1], scores.into.dtype
     found = jax.ShapeDtypeStruct((len(ties), len(lengths), 3 * steps + 2), kind)
     call = jax.ffi.ffi_call(f"outcomes_{kind}", found, vmap_method="sequential")
-    whole = (part.astype(jnp.int32) for part in (given.maps, given.query, lengths, matching(test, lengths)))
-    maps, query, lengths, own = whole
+    maps, query, lengths, own = (
+        part.astype(jnp.int32) for part in (given.maps, given.query, lengths, matching(test, lengths))
+    )
     return call(
         *scores, maps, given.reached, given.chance, given.normal, ties, query, lengths, own, jnp.asarray(test.noise, kind),
         spread=int(test.others == "spread"),
