@@ -16,7 +16,7 @@ from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Wor
 from lemmata.studies.chain_of_thought import theory
 from lemmata.studies.chain_of_thought.figures import template
 from lemmata.studies.chain_of_thought.trials import Reasoning
-from lemmata.studies.chain_of_thought.trials.testing import coordinates, errors_at, scores_of
+from lemmata.studies.chain_of_thought.trials.testing import coordinates, errors, scores_of
 from lemmata.threefry import new_key
 from lemmata.trial import put, put_all
 
@@ -77,12 +77,12 @@ def work(prompts: int, examples: int, patterns: int) -> Work:
 
 def extra(paper: bool) -> dict[str, Measure]:
     """The law of the vote at one length against simulated prompts, which pass through the layer too."""
-    one = put_all(template(), {"test.prompts": 2000})
+    one = put_all(template(), {"test.prompts": 2000, "test.lengths": (LENGTH,)})
     test, d = one.test, one.data
     rows = coordinates(test, new_key(0), d.patterns, d.steps, d.dim)
     trained = jnp.zeros((60, 30)).at[:23, :23].set(4 * jnp.eye(23))
     scores = scores_of(test, trained, rows, d.patterns, d.steps)
-    tried = jax.jit(lambda key: errors_at(test, scores, d.steps, key, jnp.asarray(LENGTH), LENGTH))
+    tried = jax.jit(lambda key: errors(test, scores, d.steps, key))
     jax.block_until_ready(tried(new_key(0)))
     began = time.perf_counter()
     found = [tried(new_key(n))["cot_vote_error"] for n in range(PROMPTS // 2000)]

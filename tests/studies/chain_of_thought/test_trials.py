@@ -2,17 +2,19 @@
 
 import json
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lemmata import native
 from lemmata.cli import main
 from lemmata.errors import BadInput
 from lemmata.guard import double
 from lemmata.loop import train
 from lemmata.studies.chain_of_thought import theory
-from lemmata.studies.chain_of_thought.figures import small, template
-from lemmata.studies.chain_of_thought.trials import Reasoning, errors_of_weights
+from lemmata.studies.chain_of_thought.figures import LIMIT, small, template
+from lemmata.studies.chain_of_thought.trials import Reasoning, errors_of_weights, testing
 from lemmata.studies.chain_of_thought.trials.testing import coordinates, scores_of
 from lemmata.threefry import new_key
 from lemmata.trial import put_all
@@ -89,6 +91,74 @@ def test_noise_off_all_that_was_trained_sees_only_the_initial_weights():
     found = scores_of(test, trained, rows, 20, 3)
     np.testing.assert_array_equal(found.into_noise, 0)
     np.testing.assert_array_equal(found.out_noise, 0)
+
+
+def outcomes_of(trial, scores, kernel, monkeypatch):
+    """What comes out for every prompt of the test, by the kernel or by JAX."""
+    test, steps, free = trial.test, trial.data.steps, scores.into_noise.shape[-1]
+
+    def one(index):
+        task, walked, tied = jax.random.split(jax.random.fold_in(new_key(4), index), 3)
+        ties = jax.random.uniform(tied, (steps + 1, test.patterns), scores.into.dtype)
+        return testing.drawn(test, walked, test.task(task, steps), free, max(test.lengths), index), ties
+
+    with monkeypatch.context() as patched:
+        if not kernel:
+            patched.setattr(testing.native, "loaded", lambda *_: False)
+        drawn = jax.jit(lambda: jax.vmap(one)(jnp.arange(test.prompts)))()
+        return np.asarray(jax.jit(lambda: testing.outcomes(test, scores, *drawn))())
+
+
+@pytest.mark.skipif(not native.loaded(testing.KERNEL, *testing.HANDLERS), reason="there is no C++ compiler")
+@pytest.mark.parametrize(
+    ("precision", "weights", "changes"),
+    [
+        ("float32", "trained", {"test.kind": "rotations", "test.match_fraction": 0.3}),
+        ("float64", "trained", {"test.errors": "pairs-fail", "test.noise": LIMIT, "test.others": "one"}),
+        ("float32", "trained", {"test.noise_space": "off-all", "data.dim": 23}),  # no noise fits
+        ("float64", "trained", {"data.steps": 1, "test.patterns": 2, "test.trajectory": 0.9}),
+        ("float32", "trained", {"data.steps": 4, "test.patterns": 20, "test.lengths": (1,)}),
+        ("float64", "alike", {"test.noise": 0.0, "test.errors": "single"}),  # equal attention decides nothing
+        ("float32", "none", {"test.noise": 0.0, "test.match_fraction": 1.0}),
+    ],
+)
+def test_the_kernel_gives_the_outcomes_of_every_prompt(precision, weights, changes, monkeypatch):
+    trial = put_all(template(), {"test.lengths": (1, 2, 5, 12, 23), "test.prompts": 50, **changes})
+    d = trial.data
+    table = jnp.zeros((2 * d.dim, d.dim))
+    if weights != "none":
+        table = table.at[: d.patterns, : d.patterns].set(3 * jnp.eye(d.patterns))
+    if weights == "trained":
+        table = table.at[d.patterns : d.patterns + d.steps, d.patterns : d.patterns + d.steps].set(2.0)
+        table += 0.3 * jax.random.normal(new_key(5), table.shape)
+    rows = coordinates(trial.test, new_key(1), d.patterns, d.steps, d.dim)
+    scores = trial.scores(table.astype(precision), rows.astype(precision))
+    found, wanted = (outcomes_of(trial, scores, way, monkeypatch) for way in (True, False))
+    masses = slice(d.steps, 2 * d.steps)
+    assert found.dtype == precision
+    noisy = trial.test.noise > 0 and scores.into_noise.size > 0
+    rounding = np.finfo("float32" if noisy else precision).eps  # noise has single precision
+    np.testing.assert_allclose(found[..., masses], wanted[..., masses], atol=50 * float(rounding))
+    np.testing.assert_array_equal(np.delete(found, masses, -1), np.delete(wanted, masses, -1))
+
+
+@pytest.mark.skipif(not native.loaded(testing.KERNEL, *testing.HANDLERS), reason="there is no C++ compiler")
+def test_the_kernel_finds_no_attention_where_weights_are_no_numbers(monkeypatch):
+    trial = put_all(SMALL, {"test.prompts": 3})
+    scores = trial.scores(jnp.full((48, 24), jnp.nan), jnp.eye(24)[:10])
+    assert np.isnan(outcomes_of(trial, scores, True, monkeypatch)[..., K : 2 * K]).all()
+
+
+def test_the_first_prompts_do_not_depend_on_how_many_are_drawn_together(monkeypatch):
+    test = put_all(SMALL, {"test.lengths": (2, 8)}).test
+    scores = SMALL.scores(0.3 * jax.random.normal(new_key(2), (48, 24)), jnp.eye(24)[:10])
+    found = []
+    for together in (1 << 17, 5000, 1):
+        monkeypatch.setattr(testing, "TOGETHER", together)
+        found.append(jax.jit(lambda: testing.errors(test, scores, K, new_key(3)))())
+    for name, values in found[0].items():
+        for other in found[1:]:
+            np.testing.assert_allclose(other[name], values, rtol=1e-14)
 
 
 @pytest.mark.slow

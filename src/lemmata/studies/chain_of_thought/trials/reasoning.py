@@ -20,8 +20,9 @@ from lemmata.studies.chain_of_thought.trials.testing import (
     Scores,
     Testing,
     coordinates,
+    drawn,
     erring,
-    errors_at,
+    errors,
     free_directions,
     reason,
     scores_of,
@@ -133,9 +134,9 @@ class Reasoning(Learner):
         d, free = self.data, free_directions(self.test, self.data)
 
         def one(own: Key, index: Array) -> Example:
-            drawn, walked = jax.random.split(own)
-            task = self.test.task(drawn, d.steps)
-            return erring(self.test, walked, task, free, length, jnp.asarray(length), index)
+            task, walked = jax.random.split(own)
+            given = drawn(self.test, walked, self.test.task(task, d.steps), free, length, index)
+            return erring(self.test, given, jnp.asarray(length))
 
         return each(one, key, count)
 
@@ -249,11 +250,7 @@ class Reasoning(Learner):
         self, wide: Float[Array, "wide dim"], rows: Float[Array, "n dim"], key: Key
     ) -> dict[str, Array]:
         """The errors of W at every length of the test."""
-        scores, most = self.scores(wide, rows), max(self.test.lengths)
-        return jax.lax.map(
-            lambda n: errors_at(self.test, scores, self.data.steps, jax.random.fold_in(key, 2), n, most),
-            jnp.asarray(self.test.lengths),
-        )
+        return errors(self.test, self.scores(wide, rows), self.data.steps, jax.random.fold_in(key, 2))
 
 
 def errors_of_weights(

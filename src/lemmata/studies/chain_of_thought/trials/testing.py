@@ -1,6 +1,8 @@
 """Tests on chains that err, with noisy tokens: greedy chain of thought (Algorithm 4), in-context learning (7.8), and the
 plain vote that trained attention tends to."""
 
+import math
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import equinox as eqx
@@ -9,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from lemmata.bench.patterns import each, orthonormal
+from lemmata import native
+from lemmata.bench.patterns import orthonormal
 from lemmata.errors import require
 from lemmata.studies.chain_of_thought.data import (
     Chains,
@@ -201,6 +204,28 @@ def free_directions(test: Testing, data: Chains) -> int:
     return data.dim - (data.patterns + data.steps if test.noise_space == "off-all" else test.patterns)
 
 
+class Drawn(NamedTuple):
+    """What chance decides about a prompt, whatever its length: the task, its transition probabilities added up, the chances
+    that decide the states of every example, the directions of noise on each (one after another, as they are drawn); and the
+    query's pattern."""
+
+    maps: Maps
+    reached: Float[Array, "steps n n"]
+    chance: Float[Array, "most states"]
+    normal: Float[Array, "most states*free"]
+    query: Int[Array, ""]
+
+
+def drawn(test: Testing, key: Key, task: tuple[Maps, Array], free: int, most: int, index: Array) -> Drawn:
+    """A prompt of up to `most` examples."""
+    maps, transitions = task
+    walked, added = jax.random.split(key)
+    states = maps.shape[0] + 1
+    chance = jax.random.uniform(walked, (most * states,), transitions.dtype).reshape(most, states)
+    normal = jax.random.normal(added, (most * states * free,), jnp.float32).reshape(most, states * free)
+    return Drawn(maps, jnp.cumsum(transitions, axis=2), chance, normal, index % test.patterns)
+
+
 class Example(NamedTuple):
     """Context chains by the indices of their patterns, noise on each, which of them the prompt shows, and the query's own
     right chain."""
@@ -211,30 +236,24 @@ class Example(NamedTuple):
     asked: Int[Array, " states"]
 
 
-def erring(
-    test: Testing, key: Key, task: tuple[Maps, Array], free: int, most: int, length: Array, index: Array
-) -> Example:
+def erring(test: Testing, given: Drawn, length: Array) -> Example:
     """A prompt of `length` examples that follow the transition matrices."""
-    maps, transitions = task
-    walked, added = jax.random.split(key)
-    n, steps, dtype = test.patterns, maps.shape[0], transitions.dtype
-    chance = jax.random.uniform(walked, (most * (steps + 1),), dtype).reshape(most, steps + 1)
-    query = index % n
-    own = jnp.arange(most) < jnp.round(test.match_fraction * length)
+    n, query, chance, place = test.patterns, given.query, given.chance, jnp.arange(given.chance.shape[0])
     other = n // 2 if test.others == "one" else 1 + jnp.floor((n - 1) * chance[:, 0]).astype(int)
-    states = [jnp.where(own, query, (query + other) % n)]
+    states = [jnp.where(place < matching(test, length), query, (query + other) % n)]
     asked = [query]
-    reached = jnp.cumsum(transitions, axis=2)
-    for k in range(steps):
-        states.append(jnp.sum(chance[:, k + 1, None] >= reached[k, states[-1], :-1], axis=1))
-        asked.append(maps[k, asked[-1]])
-    normal = jax.random.normal(added, (most * (steps + 1) * free,), jnp.float32)
-    normal = normal.reshape(most, steps + 1, free)
+    for k, one in enumerate(given.maps):
+        states.append(jnp.sum(chance[:, k + 1, None] >= given.reached[k, states[-1], :-1], axis=1))
+        asked.append(one[asked[-1]])
+    normal = given.normal.reshape(*chance.shape, given.normal.shape[1] // chance.shape[1])
     noise = test.noise * normal / jnp.linalg.norm(normal, axis=-1, keepdims=True)
     chains = jnp.stack(states, axis=1).astype(jnp.int32)
-    return Example(
-        chains, noise.astype(jnp.float32), jnp.arange(most) < length, jnp.stack(asked).astype(jnp.int32)
-    )
+    return Example(chains, noise.astype(jnp.float32), place < length, jnp.stack(asked).astype(jnp.int32))
+
+
+def matching(test: Testing, length: Array) -> Array:
+    """How many of so many examples begin with the query's pattern."""
+    return jnp.round(test.match_fraction * length)
 
 
 class Reasoned(NamedTuple):
@@ -313,34 +332,77 @@ def _most(labels: Int[Array, " most"], votes: Array, ties: Float[Array, " n"]) -
     return jnp.argmax((0.5 * ties).at[labels].add(votes.astype(ties.dtype)))
 
 
-def errors_at(
-    test: Testing, scores: Scores, steps: int, key: Key, length: Int[Array, ""], most: int
-) -> dict[str, Array]:
-    """Errors over many prompts with `length` examples: of the layer and of the plain vote, step by step and in one go."""
-    dtype, free = scores.into.dtype, scores.into_noise.shape[-1]
+# Many prompts ----------------------------------------------------------------------------------------------------------
 
-    def one(own: Key, index: Array) -> tuple[Array, ...]:
-        drawn, walked, tied = jax.random.split(own, 3)
-        example = erring(test, walked, test.task(drawn, steps), free, most, length, index)
-        ties = jax.random.uniform(tied, ((steps + 1) * test.patterns,), dtype).reshape(steps + 1, -1)
-        found, right = reason(scores, example), example.asked[1:]
-        return (
-            found.states != right,
-            found.masses[:, 0],
-            answer(scores, example) != right[-1],
-            vote_chain(example, ties[:-1]) != right,
-            vote_label(example, ties[-1]) != right[-1],
-        )
+KERNEL = Path(__file__).with_name("outcomes.cc")
+HANDLERS = "outcomes_float32", "outcomes_float64"
 
-    wrong, mass, icl, counted, final = (
-        jnp.mean(part.astype(dtype), axis=0) for part in each(one, key, test.prompts)
+TOGETHER = 1 << 17
+"""Numbers of noise that are drawn together, and used before the next ones are: they stay in a cache."""
+
+
+def outcome(
+    test: Testing, scores: Scores, given: Drawn, ties: Float[Array, "states n"], length: Int[Array, ""]
+) -> Float[Array, " numbers"]:
+    """What comes out for a prompt with `length` examples: by step whether the chain of thought errs, and its attention on
+    matching columns; whether in-context learning errs; whether the plain vote does, by step and in one go."""
+    example = erring(test, given, length)
+    found, right = reason(scores, example), example.asked[1:]
+    parts = (
+        found.states != right,
+        found.masses[:, 0],
+        answer(scores, example)[None] != right[-1],
+        vote_chain(example, ties[:-1]) != right,
+        vote_label(example, ties[-1])[None] != right[-1],
     )
+    return jnp.concatenate([part.astype(ties.dtype) for part in parts])
+
+
+def outcomes(
+    test: Testing, scores: Scores, given: Drawn, ties: Float[Array, "prompts states n"]
+) -> Float[Array, "prompts lengths numbers"]:
+    """`outcome` of many prompts at every length; by the kernel where there is one, in trainings, where JAX has numbers of 64
+    bits: it takes a tenth of the time."""
+    lengths = jnp.asarray(test.lengths)
+    if given.reached.dtype != jnp.float64 or not native.loaded(KERNEL, *HANDLERS):
+        at_lengths = jax.vmap(lambda *one: outcome(test, scores, *one), in_axes=(None, None, 0))
+        return jax.vmap(lambda *one: at_lengths(*one, lengths))(given, ties)
+    steps, kind = given.maps.shape[1], scores.into.dtype
+    found = jax.ShapeDtypeStruct((len(ties), len(lengths), 3 * steps + 2), kind)
+    call = jax.ffi.ffi_call(f"outcomes_{kind}", found, vmap_method="sequential")
+    maps, query, lengths, own = (
+        part.astype(jnp.int32) for part in (given.maps, given.query, lengths, matching(test, lengths))
+    )
+    return call(
+        *scores, maps, given.reached, given.chance, given.normal, ties, query, lengths, own, jnp.asarray(test.noise, kind),
+        spread=int(test.others == "spread"),
+    )  # fmt: skip
+
+
+def errors(test: Testing, scores: Scores, steps: int, key: Key) -> dict[str, Array]:
+    """Errors over many prompts at every length: of the layer and of the plain vote, step by step and in one go."""
+    kind, free, most = scores.into.dtype, scores.into_noise.shape[-1], max(test.lengths)
+    together = max(TOGETHER // max(most * (steps + 1) * free, 1), 1)
+    parts = math.ceil(test.prompts / together)
+    count = math.ceil(test.prompts / parts)
+
+    def one(index: Array) -> tuple[Drawn, Array]:
+        task, walked, tied = jax.random.split(jax.random.fold_in(key, index), 3)
+        ties = jax.random.uniform(tied, ((steps + 1) * test.patterns,), kind).reshape(steps + 1, -1)
+        return drawn(test, walked, test.task(task, steps), free, most, index), ties
+
+    def some(part: Array) -> Array:
+        return outcomes(test, scores, *jax.vmap(one)(part * count + jnp.arange(count)))
+
+    found = jax.lax.map(some, jnp.arange(parts)).reshape(parts * count, len(test.lengths), -1)
+    ends = np.cumsum([steps, steps, 1, steps])
+    wrong, mass, icl, counted, final = jnp.split(jnp.mean(found[: test.prompts], axis=0), ends, axis=1)
     return {
         "cot_step_errors": wrong,
-        "cot_error": jnp.mean(wrong),
-        "last_step_error": wrong[-1],
+        "cot_error": jnp.mean(wrong, axis=1),
+        "last_step_error": wrong[:, -1],
         "step_masses": mass,
-        "icl_error": icl,
-        "cot_vote_error": jnp.mean(counted),
-        "icl_vote_error": final,
+        "icl_error": icl[:, 0],
+        "cot_vote_error": jnp.mean(counted, axis=1),
+        "icl_vote_error": final[:, 0],
     }
