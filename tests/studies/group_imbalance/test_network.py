@@ -13,7 +13,7 @@ from lemmata.studies.group_imbalance.data import Population
 from lemmata.threefry import new_key
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1), static_argnames=("labels", "dim"))
+@functools.partial(jax.jit, static_argnames=("neurons", "samples", "labels", "dim"))
 def _instance(neurons=3, samples=700, labels="bernoulli", dim=5):
     population = Population(samples=samples, neurons=neurons, labels=labels, dim=dim)
     world = population.world(new_key(0))
@@ -58,7 +58,7 @@ def test_loss_gradient_and_hessian_are_those_of_automatic_differentiation(neuron
     np.testing.assert_allclose(all_gradients, found.gradient, atol=1e-15)
 
 
-@pytest.mark.skipif(not native.loaded(network.KERNEL, *network.HANDLERS), reason="there is no compiler")
+@pytest.mark.skipif("not native.loaded(network.KERNEL, *network.HANDLERS)", reason="there is no compiler")
 @pytest.mark.parametrize(
     ("kind", "precision", "samples", "dim", "starts", "neurons"),
     [
