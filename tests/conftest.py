@@ -2,6 +2,7 @@
 most of their time is compilation: it is kept short, and kept between runs. Shapes and types of arguments are checked on every
 call. The slow tests run programs as users do, with all that the compiler does to them."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -22,6 +23,10 @@ it, and a flag that is not known ends the process."""
 
 MAPS = 30_000
 """How many memory maps a process may have before it forgets its programs; systems allow some 65 000."""
+
+gc.set_threshold(
+    100_000, 20, 100
+)  # a tenth of the time went into going through what JAX and the tests keep for good
 
 one_thread()
 cache_compilations()

@@ -25,7 +25,7 @@ DRAWS = {
 }  # fmt: skip
 
 
-@pytest.mark.skipif(not threefry.by_kernel(), reason="there is no C++ compiler")
+@pytest.mark.skipif("not threefry.by_kernel()", reason="there is no C++ compiler")
 def test_the_kernel_is_used_where_there_is_one():
     assert jax.random.key_impl(new_key(0)) != jax.random.key_impl(jax.random.key(0))
 

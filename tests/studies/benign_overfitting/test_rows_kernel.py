@@ -9,7 +9,7 @@ from lemmata.studies.benign_overfitting.trials import simulators
 from lemmata.studies.benign_overfitting.trials.instances import Fresh, Instance
 from lemmata.studies.benign_overfitting.trials.simulators import Rows, View
 
-needs_kernel = pytest.mark.skipif(not simulators.by_kernel(), reason="there is no kernel here")
+needs_kernel = pytest.mark.skipif("not simulators.by_kernel()", reason="there is no kernel here")
 EPSILON = {"float32": 2e-6, "float64": 1e-14}
 
 # samples, tokens, basis: what a vector holds is divided, not divided, not filled; several vectors of tokens; one sample

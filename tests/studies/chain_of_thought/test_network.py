@@ -65,7 +65,7 @@ def test_the_gradient_by_hand_is_that_of_automatic_differentiation(drawn):
     np.testing.assert_allclose(by_hand, table_of(jax.jit(jax.grad(direct))(w), frame), atol=1e-14)
 
 
-@pytest.mark.skipif(not native.loaded(network.KERNEL, *network.HANDLERS), reason="there is no C++ compiler")
+@pytest.mark.skipif("not native.loaded(network.KERNEL, *network.HANDLERS)", reason="there is no C++ compiler")
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize(
     ("sizes", "prompts"),
@@ -101,7 +101,7 @@ def test_the_kernel_draws_the_same_prompts_and_gives_their_slope(sizes, prompts,
         np.testing.assert_allclose(found, wanted, atol=50 * np.finfo(precision).eps)
 
 
-@pytest.mark.skipif(not native.loaded(network.KERNEL, *network.HANDLERS), reason="there is no C++ compiler")
+@pytest.mark.skipif("not native.loaded(network.KERNEL, *network.HANDLERS)", reason="there is no C++ compiler")
 def test_the_kernel_gives_no_finite_loss_to_a_table_that_has_none():
     data = Chains(dim=12, patterns=6, steps=3, examples=7)
     for bad in (jnp.nan, jnp.inf):
@@ -109,7 +109,7 @@ def test_the_kernel_gives_no_finite_loss_to_a_table_that_has_none():
         assert not np.isfinite(network.fresh_slope(data, table, new_key(2), 18)[0])
 
 
-@pytest.mark.skipif(not native.loaded(network.KERNEL, *network.HANDLERS), reason="there is no C++ compiler")
+@pytest.mark.skipif("not native.loaded(network.KERNEL, *network.HANDLERS)", reason="there is no C++ compiler")
 @pytest.mark.parametrize(
     ("other", "known"), [({}, True), ({"generator": "random"}, False), ({"shuffled": True}, False)]
 )

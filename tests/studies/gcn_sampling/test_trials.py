@@ -50,7 +50,7 @@ def test_training_in_the_field_is_training_on_the_whole_graph(begun, stepped):
     )  # frozen, as the document has it
 
 
-@pytest.mark.skipif(not by_kernel(), reason="there is no kernel here")
+@pytest.mark.skipif("not by_kernel()", reason="there is no kernel here")
 @pytest.mark.parametrize(
     ("sampler", "precision", "width"),
     [

@@ -79,7 +79,7 @@ SIZES = {
 """Data, prompts, neurons, heads and loss."""
 
 
-@pytest.mark.skipif(not native.loaded(network.KERNEL, *network.HANDLERS), reason="there is no C++ compiler")
+@pytest.mark.skipif("not native.loaded(network.KERNEL, *network.HANDLERS)", reason="there is no C++ compiler")
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("name", SIZES)
 def test_the_kernel_draws_the_same_prompts_and_gives_their_slope(name, precision):
@@ -111,7 +111,7 @@ def test_the_kernel_draws_the_same_prompts_and_gives_their_slope(name, precision
         np.testing.assert_allclose(one, other, atol=50 * np.finfo(dtype).eps)
 
 
-@pytest.mark.skipif(not native.loaded(network.KERNEL, *network.HANDLERS), reason="there is no C++ compiler")
+@pytest.mark.skipif("not native.loaded(network.KERNEL, *network.HANDLERS)", reason="there is no C++ compiler")
 def test_only_prompts_that_the_kernel_knows_go_through_it():
     known = Contexts(relevant=6, irrelevant=3, feature_dim=9)
     assert network.drawn_by_kernel(known)

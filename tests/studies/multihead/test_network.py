@@ -205,7 +205,7 @@ def test_training_loss_is_the_mean_loss_with_its_gradient(kind):
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13), found, expected)
 
 
-@pytest.mark.skipif(not native.loaded(slope.KERNEL, *slope.HANDLERS), reason="there is no compiler")
+@pytest.mark.skipif("not native.loaded(slope.KERNEL, *slope.HANDLERS)", reason="there is no compiler")
 @pytest.mark.parametrize(
     ("kind", "precision", "samples", "tokens", "dim"),
     [

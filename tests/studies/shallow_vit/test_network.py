@@ -129,7 +129,7 @@ def test_fast_gradient_agrees_with_automatic_differentiation(name):
 
 
 needs_compiler = pytest.mark.skipif(
-    not native.loaded(slope.KERNEL, *slope.HANDLERS), reason="there is no C++ compiler"
+    "not native.loaded(slope.KERNEL, *slope.HANDLERS)", reason="there is no C++ compiler"
 )
 FORMS = {
     name: jax.jit(getattr(slope, name), static_argnums=(0, 1)) for name in ("mean_by_kernel", "mean_in_jax")
