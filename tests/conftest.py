@@ -24,10 +24,10 @@ it, and a flag that is not known ends the process."""
 MAPS = 30_000
 """How many memory maps a process may have before it forgets its programs; systems allow some 65 000."""
 
-gc.set_threshold(
-    100_000, 20, 100
-)  # a tenth of the time went into going through what JAX and the tests keep for good
+OFTEN = (100_000, 20, 100)
+"""How often unreachable cycles are looked for: by default, a tenth of the time goes into what JAX and the tests keep."""
 
+gc.set_threshold(*OFTEN)
 one_thread()
 cache_compilations()
 
