@@ -13,7 +13,7 @@ from scipy.stats import norm
 from lemmata.errors import BadInput
 from lemmata.studies.group_imbalance import theory
 from lemmata.studies.group_imbalance.data import mixture
-from lemmata.studies.group_imbalance.network import curvature, loss_of, predict_proba
+from lemmata.studies.group_imbalance.network import Kind, curvature, loss_of, predict_proba
 from lemmata.studies.group_imbalance.theory import bounds, population
 from lemmata.studies.group_imbalance.theory.bounds import Setting
 
@@ -30,7 +30,7 @@ def _setting(shift=1.0, spreads=(1.0, 1.5), fractions=(0.6, 0.4), neurons=2, dim
 
 
 @functools.partial(jax.jit, static_argnames="kind")
-def _hessian(teacher, inputs, kind="sigmoid"):
+def _hessian(teacher, inputs, kind: Kind = "sigmoid"):
     """The Hessian of the risk over these inputs, at the teacher."""
     return curvature(teacher[None], inputs, predict_proba(teacher, inputs, kind), kind).hessian[0]
 
