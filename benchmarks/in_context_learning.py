@@ -34,7 +34,8 @@ def trial(steps: int, prompts: int, contexts: int, neurons: int, heads: int) -> 
 
 def plain(trial: Layer, key: Any, state: Any, count: int) -> Plain:
     """The run on tokens that is drawn from the same key."""
-    whole = put(trial, "simulator", "tokens")
+    numbers = jax.tree.map(lambda leaf: leaf.item(), trial)  # as a trial is declared
+    whole = with_precision(put(numbers, "simulator", "tokens"))
     begun = jax.jit(lambda k: whole.start(k))(key)
     way, numbers = batch_keys(begun, count)
 

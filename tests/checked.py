@@ -1,12 +1,15 @@
 """How arguments are checked under test: shapes by jaxtyping, types by beartype; a number of NumPy's is a number.
 
-What jaxtyping adds to a call (names of dimensions that hold from one argument to the next) costs many times the check itself,
-and most functions speak of no shape: those are left to beartype alone.
+Names of dimensions hold from one argument to the next and to what is returned, inside one call. Checks are written when a
+function is first called: to write them takes far longer than to import what they check, and no process calls everything.
 """
 
 import dataclasses
 import inspect
-from typing import Any, Literal, get_args, get_origin
+from collections.abc import Callable
+from functools import wraps
+from types import SimpleNamespace
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import jaxtyping
 import numpy as np
@@ -16,7 +19,7 @@ NUMBERS = FrozenDict(
     {int: int | np.integer, float: float | int | np.floating | np.integer, bool: bool | np.bool_}
 )
 checked = beartype(conf=BeartypeConf(hint_overrides=NUMBERS))
-with_shapes = jaxtyping.jaxtyped
+jaxtyped = jaxtyping.jaxtyped
 
 
 def check_calls(package: str) -> None:
@@ -26,13 +29,49 @@ def check_calls(package: str) -> None:
 
 
 def _checks(thing: Any) -> Any:
-    function = vars(thing).get("__init__") if dataclasses.is_dataclass(thing) else thing
-    if not inspect.isfunction(function) or not all(map(_plain, inspect.get_annotations(function).values())):
-        return with_shapes(thing, typechecker=checked)
-    if inspect.isclass(thing):
-        thing.__init__ = checked(function)
-        return thing
-    return checked(thing)
+    if not inspect.isclass(thing):
+        return _checked_later(thing)
+    if dataclasses.is_dataclass(thing) and "__init__" in vars(thing):
+        thing.__init__ = _checked_later(thing.__init__)
+    return thing
+
+
+def _checked_later(function: Callable[..., Any]) -> Callable[..., Any]:
+    if not inspect.get_annotations(function):
+        return function
+    check: Any = None
+
+    @wraps(function)
+    def call(*given: Any, **named: Any) -> Any:
+        nonlocal check
+        if check is None:
+            check = _written(function)
+        return check(*given, **named)
+
+    return call
+
+
+def _written(function: Any) -> Callable[..., Any]:
+    """The function with its checks; what jaxtyping needs to know around a call, only where a hint speaks of a shape."""
+    hints = inspect.get_annotations(function)
+    if all(map(_plain, hints.values())):
+        return checked(function)
+    function.__annotations__ = {name: _known(hint, function.__globals__) for name, hint in hints.items()}
+    check, one_call = checked(function), jaxtyped("context")
+
+    def call(*given: Any, **named: Any) -> Any:
+        with one_call:
+            return check(*given, **named)
+
+    return call
+
+
+def _known(hint: Any, names: dict[str, Any]) -> Any:
+    """A hint with the classes that it calls by name; anything goes where a name is only known to those who read the code."""
+    try:
+        return get_type_hints(SimpleNamespace(__annotations__={"": hint}), names, include_extras=True)[""]
+    except Exception:
+        return Any
 
 
 def _plain(hint: Any) -> bool:

@@ -2,6 +2,7 @@
 most of their time is compilation: it is kept short, and kept between runs. Shapes and types of arguments are checked on every
 call. The slow tests run programs as users do, with all that the compiler does to them."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -23,6 +24,10 @@ it, and a flag that is not known ends the process."""
 MAPS = 30_000
 """How many memory maps a process may have before it forgets its programs; systems allow some 65 000."""
 
+OFTEN = (100_000, 20, 100)
+"""How often unreachable cycles are looked for: by default, a tenth of the time goes into what JAX and the tests keep."""
+
+gc.set_threshold(*OFTEN)
 one_thread()
 cache_compilations()
 

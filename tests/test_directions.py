@@ -1,6 +1,7 @@
 """Imports follow the way from study to report, never against it."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ FORBIDDEN = {
 }
 
 
+@cache
 def imports(path: Path) -> set[str]:
     """What a module imports when it is loaded or called; not what only names types."""
     tree = ast.parse((SOURCE / path).with_suffix(".py").read_text())

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from lemmata import native
+from tests.kernels import needs_kernel
 
 KERNEL = Path(__file__).with_name("elementary.cc")
 NAMES = ("exp_of", "exp_below", "log_of", "log_one_plus")
 HANDLERS = tuple(f"{name}_{kind}" for name in NAMES for kind in ("float32", "float64"))
 
-pytestmark = pytest.mark.skipif(not native.loaded(KERNEL, *HANDLERS), reason="there is no compiler")
+pytestmark = needs_kernel(lambda: native.loaded(KERNEL, *HANDLERS))
 
 
 def applied(name: str, given: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata import programs
+from lemmata import guard, programs
 from lemmata.lab.run import run
 from lemmata.programs import Program, kept
 from lemmata.studies.benign_overfitting.trials import BenignOverfitting
@@ -20,6 +20,10 @@ OURS = BenignOverfitting()
 
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path, monkeypatch):
+    """A cache that holds nothing but kernels, which are not what is tested here and take seconds."""
+    kernels = guard.cache_folder() / "kernels"
+    kernels.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "kernels").symlink_to(kernels)
     monkeypatch.setenv("LEMMATA_CACHE", str(tmp_path))
     monkeypatch.setattr(programs, "_keeping", True)
 
@@ -134,13 +138,12 @@ def test_only_workers_keep_programs(tmp_path, monkeypatch):
     for _ in range(2):
         counted.program()(given())
     assert counted.traces == 2
-    monkeypatch.setenv("LEMMATA_CACHE", str(tmp_path / "workers"))
     sweep = study("multihead").figure("fig2").order("smoke").sweep
     run(sweep, workers=1)
-    made = {path.name for path in (tmp_path / "workers" / "programs").iterdir()}
+    made = {path.name for path in (tmp_path / "programs").iterdir()}
     assert len(made) > 3
     again = run(sweep, workers=1)
-    assert {path.name for path in (tmp_path / "workers" / "programs").iterdir()} == made
+    assert {path.name for path in (tmp_path / "programs").iterdir()} == made
     here = run(sweep)
     for name in ("train_loss", "steps"):
         np.testing.assert_allclose(again[name], here[name], rtol=1e-9)

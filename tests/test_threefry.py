@@ -8,6 +8,7 @@ import pytest
 from lemmata import native, threefry
 from lemmata.guard import double
 from lemmata.threefry import key_of, new_key, plain_key
+from tests.kernels import needs_kernel
 
 DRAWS = {
     "bits": lambda key: [jax.random.bits(key, (5, 7), f"uint{n}") for n in (8, 16, 32, 64)],
@@ -25,7 +26,7 @@ DRAWS = {
 }  # fmt: skip
 
 
-@pytest.mark.skipif(not threefry.by_kernel(), reason="there is no C++ compiler")
+@needs_kernel(threefry.by_kernel)
 def test_the_kernel_is_used_where_there_is_one():
     assert jax.random.key_impl(new_key(0)) != jax.random.key_impl(jax.random.key(0))
 

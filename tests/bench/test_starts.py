@@ -1,5 +1,7 @@
 """Initial models have the error they are given."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,11 +14,14 @@ from lemmata.threefry import new_key
 
 BASE = np.asarray(orthonormal(new_key(0), 4, 8, jnp.float32)).astype(float)
 
+errors_of = jax.jit(initial_errors)
+
 
 def normal(seed, *shape):
     return jax.random.normal(new_key(seed), shape, jnp.float64)
 
 
+@partial(jax.jit, static_argnums=0)
 def model(initial, error):
     """Keys and queries at the error, in the frame of the tokens; values at half of it in a random frame."""
     eye = jnp.eye(8)
@@ -35,7 +40,7 @@ def model(initial, error):
 @pytest.mark.parametrize("error", [0.0, 0.1, 0.3])
 def test_patterns_are_carried_with_the_error_asked_for(initial, error):
     weights = model(initial, error)
-    found = initial_errors(weights, jnp.asarray(BASE))
+    found = errors_of(weights, jnp.asarray(BASE))
     assert float(found.key_query) <= error + 1e-6
     assert float(found.value) <= error / 2 + 1e-6
     if initial == "shrink":
@@ -50,7 +55,7 @@ def test_errors_of_the_check_are_certificates_for_shared_features():
     weights = model("shrink", 0.0)
     swapped = jnp.asarray(BASE)[jnp.asarray([1, 0, 2, 3])]
     turned_keys = weights._replace(key=(swapped.T @ jnp.asarray(BASE))[None])
-    assert float(initial_errors(turned_keys, jnp.asarray(BASE)).key_query) > 0.5
+    assert float(errors_of(turned_keys, jnp.asarray(BASE)).key_query) > 0.5
 
 
 def test_amplified_complement_carries_patterns_exactly_and_blows_up_noise():
@@ -66,7 +71,7 @@ def test_amplified_complement_carries_patterns_exactly_and_blows_up_noise():
 def test_printed_scalings_are_far_from_the_assumption(initial, size):
     weights = model(initial, 0.2)
     assert np.linalg.norm(weights.key[0], 2) == pytest.approx(size)
-    assert float(initial_errors(weights, jnp.asarray(BASE)).key_query) > 0.5
+    assert float(errors_of(weights, jnp.asarray(BASE)).key_query) > 0.5
 
 
 def test_spectral_norm_is_brought_down_but_never_up():

@@ -33,10 +33,11 @@ def descend(method, params, members, inputs, labels, steps=40):
     slope = jax.value_and_grad(lambda p: toy_loss(p, members, inputs, labels))
 
     @jax.jit
-    def run(fit):
+    def run(params):
+        fit = begin(descent, slope, params)
         return jax.lax.fori_loop(0, steps, lambda _, now: advance(descent, slope, now), fit)
 
-    return run(begin(descent, slope, params))
+    return run(params)
 
 
 @pytest.mark.parametrize("method", ["gd", "momentum", "adam"])

@@ -21,13 +21,15 @@ def descend(weights, tokens, labels, optimiser, steps=100):
     def loss(w):
         return jnp.mean(jax.nn.softplus(-labels * (network(w, tokens) - 0.1)))
 
-    memory = optimiser.init(weights)
-    for _ in range(steps):
+    def step(_, state):
+        weights, memory = state
         updates, memory = optimiser.update(jax.grad(loss)(weights), memory)
-        weights = optax.apply_updates(weights, updates)
-    return weights
+        return optax.apply_updates(weights, updates), memory
+
+    return jax.jit(lambda w: jax.lax.fori_loop(0, steps, step, (w, optimiser.init(w))))(weights)[0]
 
 
+@jax.jit
 def instance():
     keys = jax.random.split(new_key(0), 4)
     tokens = jax.random.normal(keys[0], (4, 3, 40), jnp.float64)

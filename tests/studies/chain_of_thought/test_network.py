@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.special
 
 from lemmata import native
 from lemmata.bench.patterns import orthonormal
@@ -15,6 +16,7 @@ from lemmata.guard import double
 from lemmata.studies.chain_of_thought import network
 from lemmata.studies.chain_of_thought.data import Chains, draw_maps, random_cycle
 from lemmata.threefry import new_key
+from tests.kernels import needs_kernel
 
 DATA = Chains(dim=12, patterns=6, steps=3, examples=7)
 
@@ -65,7 +67,7 @@ def test_the_gradient_by_hand_is_that_of_automatic_differentiation(drawn):
     np.testing.assert_allclose(by_hand, table_of(jax.jit(jax.grad(direct))(w), frame), atol=1e-14)
 
 
-@pytest.mark.skipif(not native.loaded(network.KERNEL, *network.HANDLERS), reason="there is no C++ compiler")
+@needs_kernel(lambda: native.loaded(network.KERNEL, *network.HANDLERS))
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize(
     ("sizes", "prompts"),
@@ -103,7 +105,7 @@ def test_the_kernel_draws_the_same_prompts_and_gives_their_slope(sizes, prompts,
         np.testing.assert_allclose(found, wanted, atol=50 * np.finfo(precision).eps)
 
 
-@pytest.mark.skipif(not native.loaded(network.KERNEL, *network.HANDLERS), reason="there is no C++ compiler")
+@needs_kernel(lambda: native.loaded(network.KERNEL, *network.HANDLERS))
 def test_the_kernel_gives_no_finite_loss_to_a_table_that_has_none():
     data = Chains(dim=12, patterns=6, steps=3, examples=7)
     for bad in (jnp.nan, jnp.inf):
@@ -111,7 +113,7 @@ def test_the_kernel_gives_no_finite_loss_to_a_table_that_has_none():
         assert not np.isfinite(network.fresh_slope(data, table, new_key(2), 18)[0])
 
 
-@pytest.mark.skipif(not native.loaded(network.KERNEL, *network.HANDLERS), reason="there is no C++ compiler")
+@needs_kernel(lambda: native.loaded(network.KERNEL, *network.HANDLERS))
 @pytest.mark.parametrize(
     ("other", "known"), [({}, True), ({"generator": "random"}, False), ({"shuffled": True}, False)]
 )
@@ -164,7 +166,7 @@ def test_classes_of_entries_follow_the_mean_over_all_tasks():
         *(jnp.asarray(rng.normal(size=s)) for s in ((2,), (2,), (2,), (2,), (2,), (2, 2)))
     )
     table = jax.jit(network.expand, static_argnums=1)(classes, 4)
-    expected = jax.tree.map(np.asarray, data.expected())
+    expected = jax.tree.map(np.asarray, jax.jit(data.expected)())
     _, single = slope(table, expected)
 
     def renamed(order):
@@ -184,7 +186,7 @@ def test_classes_of_entries_follow_the_mean_over_all_tasks():
 
 def test_expected_counts_are_the_mean_of_drawn_prompts():
     data = Chains(dim=8, patterns=4, steps=2, examples=10)
-    expected = data.expected()
+    expected = jax.tree.map(np.asarray, jax.jit(data.expected)())
     assert np.allclose(expected.count.sum(1), 10 * 2 + np.arange(2))
     own = expected.count[
         (expected.top == expected.query[:, None]) & (expected.step == expected.query_step[:, None])
@@ -194,7 +196,7 @@ def test_expected_counts_are_the_mean_of_drawn_prompts():
 
 @pytest.mark.parametrize("generator", ["shift", "random"])
 def test_steps_of_a_task_are_injective_and_shifts_have_no_fixed_point(generator):
-    maps = np.asarray(Chains(generator=generator).maps(new_key(0)))
+    maps = np.asarray(jax.jit(Chains(generator=generator).maps)(new_key(0)))
     assert all(sorted(one) == list(range(20)) for one in maps)
     if generator == "shift":
         assert (maps != np.arange(20)).all()
@@ -211,7 +213,8 @@ def test_a_random_cycle_is_the_permutation_of_jax_with_its_places(patterns):
 
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_a_prompt_shows_the_matching_share_and_hides_what_comes_later(shuffled):
-    prompts = Chains(dim=12, patterns=6, steps=3, examples=7, shuffled=shuffled).draw(new_key(3), 18)
+    data = Chains(dim=12, patterns=6, steps=3, examples=7, shuffled=shuffled)
+    prompts = jax.tree.map(np.asarray, jax.jit(lambda key: data.draw(key, 18))(new_key(3)))
     first = prompts.top[:, : 7 * 3 : 3]
     start = np.asarray([np.arange(18)[n] // 3 % 6 for n in range(18)])
     assert ((np.asarray(first) == start[:, None]).sum(1) == round(0.4 * 7)).all()
@@ -224,17 +227,19 @@ def test_a_prompt_shows_the_matching_share_and_hides_what_comes_later(shuffled):
 def test_a_layer_on_top_of_others_reads_what_it_attends_to():
     """With one layer, one head and values (0 0; 0 I) the climb is the layer itself."""
     rng = np.random.default_rng(1)
-    columns = jnp.asarray(rng.normal(size=(5, 4)))
-    columns = columns.at[-1, 2:].set(0)
-    w, v = jnp.asarray(rng.normal(size=(4, 4))), jnp.diag(jnp.array([0.0, 0.0, 1.0, 1.0]))
-    seen = jnp.tril(jnp.ones((5, 5), bool), -1).at[0, 0].set(True)
-    last, attention = network.climb(network.Layers(w[None, None], v[None, None]), columns, seen)
-    expected = jax.nn.softmax(columns[:-1] @ (w @ columns[-1]))
+    columns = rng.normal(size=(5, 4))
+    columns[-1, 2:] = 0
+    w, v = rng.normal(size=(4, 4)), np.diag([0.0, 0.0, 1.0, 1.0])
+    seen = np.tril(np.ones((5, 5), bool), -1)
+    seen[0, 0] = True
+    layers = network.Layers(jnp.asarray(w)[None, None], jnp.asarray(v)[None, None])
+    last, attention = jax.jit(network.climb)(layers, columns, seen)
+    expected = scipy.special.softmax(columns[:-1] @ (w @ columns[-1]))
     np.testing.assert_allclose(attention[0, 0, :-1], expected, rtol=1e-12)
     np.testing.assert_allclose(last[2:], expected @ columns[:-1, 2:], rtol=1e-12)
 
 
 def test_a_shift_goes_round_the_cycle_as_often_as_it_must():
     """Tests may have fewer patterns than a chain has steps."""
-    maps = np.asarray(draw_maps(new_key(1), 5, 2, "shift"))
+    maps = np.asarray(jax.jit(lambda key: draw_maps(key, 5, 2, "shift"))(new_key(1)))
     np.testing.assert_array_equal(maps, [[1, 0], [0, 1], [1, 0], [0, 1], [1, 0]])

@@ -73,12 +73,17 @@ def test_a_test_pattern_gets_the_logit_of_its_coefficient_sum(kind):
     """A pattern block with zero row sums gives diag (M - S^2)/(M - 1) to a pattern with coefficient sum S on itself, and
     nothing to the mean of all patterns."""
     test = put_all(Reasoning(), {"test.kind": kind}).test
-    rows = coordinates(test, new_key(1), 20, 3, 30)
+    wide = np.zeros((60, 30))
+    wide[:20, :20] = 3.4 * (np.eye(20) - (1 - np.eye(20)) / 19)
+
+    @jax.jit
+    def said(key):
+        rows = coordinates(test, key, 20, 3, 30)
+        return rows, scores_of(test, jnp.asarray(wide), rows, 20, 3).into
+
+    rows, into = map(np.asarray, said(new_key(1)))
     np.testing.assert_allclose(rows @ rows.T, np.eye(10), atol=1e-12)
-    block = 3.4 * (jnp.eye(20) - (1 - jnp.eye(20)) / 19)
-    wide = jnp.zeros((60, 30)).at[:20, :20].set(block)
-    into = scores_of(test, wide, rows, 20, 3).into
-    for i, total in enumerate(np.asarray(rows[:, :20].sum(1))):
+    for i, total in enumerate(rows[:, :20].sum(1)):
         assert into[i, 0, i] == pytest.approx(theory.span_logit(3.4, 20, total), abs=1e-9)
     if kind == "mean":
         assert abs(into[0, 0, 0]) < 1e-9
@@ -86,9 +91,10 @@ def test_a_test_pattern_gets_the_logit_of_its_coefficient_sum(kind):
 
 def test_noise_off_all_that_was_trained_sees_only_the_initial_weights():
     test = put_all(Reasoning(), {"test.noise_space": "off-all"}).test
-    rows = coordinates(test, new_key(1), 20, 3, 30)
-    trained = jnp.zeros((60, 30)).at[:23, :23].set(1.0).at[30:50, :23].set(1.0)
-    found = scores_of(test, trained, rows, 20, 3)
+    trained = np.zeros((60, 30))
+    trained[:23, :23] = trained[30:50, :23] = 1
+    rows = jax.jit(lambda key: coordinates(test, key, 20, 3, 30))(new_key(1))
+    found = jax.jit(lambda rows: scores_of(test, jnp.asarray(trained), rows, 20, 3))(rows)
     np.testing.assert_array_equal(found.into_noise, 0)
     np.testing.assert_array_equal(found.out_noise, 0)
 

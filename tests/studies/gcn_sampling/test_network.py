@@ -229,7 +229,7 @@ def test_exactly_as_many_nodes_are_drawn_as_asked_for_and_all_alike():
 def test_the_mean_of_a_sampled_matrix_is_what_the_sampler_stands_for(world, sampler):
     """Monte Carlo with 3000 draws beside exact means: A*, the biased mean of the printed symmetric sampler, or A."""
     trial = put_all(SMALL, {"sampler": sampler})
-    field = whole_field(world.graph, BATCH, 7)
+    field = jax.jit(lambda graph: whole_field(graph, BATCH, 7))(world.graph)
 
     def one(key):
         found = factors(sampler, key, field, world.graph, trial.sampling())

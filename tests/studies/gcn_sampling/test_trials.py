@@ -15,6 +15,7 @@ from lemmata.studies.gcn_sampling.trials import OnFile, Training, Twins
 from lemmata.studies.gcn_sampling.trials.kernel import by_kernel
 from lemmata.threefry import new_key
 from lemmata.trial import put, put_all, with_precision
+from tests.kernels import needs_kernel
 
 GRAPH = DegreeGroups(degrees=(6, 2), sizes=(8, 32), features=4, target_width=3)
 SMALL = put_all(
@@ -50,7 +51,7 @@ def test_training_in_the_field_is_training_on_the_whole_graph(begun, stepped):
     )  # frozen, as the document has it
 
 
-@pytest.mark.skipif(not by_kernel(), reason="there is no kernel here")
+@needs_kernel(by_kernel)
 @pytest.mark.parametrize(
     ("sampler", "precision", "width"),
     [

@@ -45,6 +45,7 @@ from lemmata.studies.graph_transformer.data.votes import (
     winning_margin,
 )
 from lemmata.threefry import new_key
+from tests.kernels import needs_kernel
 
 DOCUMENT = VoteGraph(inner_degree=60)
 KEY = new_key(0)
@@ -185,7 +186,7 @@ def test_subsets_are_those_of_floyds_rounds_one_after_the_other():
             assert np.asarray(draw(key))[:, row].tolist() == chosen
 
 
-@pytest.mark.skipif(not by_kernel(), reason="there is no kernel here")
+@needs_kernel(by_kernel)
 @pytest.mark.parametrize(("parts", "size", "itself"), [(1, 8, True), (2, 9, False)])
 def test_the_kernel_draws_the_same_sets(parts, size, itself):
     """In two lanes of graphs that differ; lists hold fewer nodes than a set, just as many, or more."""

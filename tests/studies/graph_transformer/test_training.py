@@ -30,6 +30,7 @@ from lemmata.studies.graph_transformer.trials.nodes import looked
 from lemmata.studies.graph_transformer.trials.variants import others
 from lemmata.threefry import new_key
 from lemmata.trial import put, put_all
+from tests.kernels import needs_kernel
 
 
 def batch(seed=0, size=5, slots=7, dim=6, buckets=4, neurons=12):
@@ -75,7 +76,7 @@ SIZES = (
 )
 
 
-@pytest.mark.skipif(not by_kernel(), reason="there is no kernel here")
+@needs_kernel(by_kernel)
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("sizes", SIZES)
 def test_the_kernel_computes_the_gradient(precision, sizes):

@@ -11,9 +11,10 @@ from lemmata import native
 from lemmata.studies.group_imbalance import network
 from lemmata.studies.group_imbalance.data import Population
 from lemmata.threefry import new_key
+from tests.kernels import needs_kernel
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1), static_argnames=("labels", "dim"))
+@functools.partial(jax.jit, static_argnames=("neurons", "samples", "labels", "dim"))
 def _instance(neurons=3, samples=700, labels="bernoulli", dim=5):
     population = Population(samples=samples, neurons=neurons, labels=labels, dim=dim)
     world = population.world(new_key(0))
@@ -58,7 +59,7 @@ def test_loss_gradient_and_hessian_are_those_of_automatic_differentiation(neuron
     np.testing.assert_allclose(all_gradients, found.gradient, atol=1e-15)
 
 
-@pytest.mark.skipif(not native.loaded(network.KERNEL, *network.HANDLERS), reason="there is no compiler")
+@needs_kernel(lambda: native.loaded(network.KERNEL, *network.HANDLERS))
 @pytest.mark.parametrize(
     ("kind", "precision", "samples", "dim", "starts", "neurons"),
     [
@@ -92,7 +93,7 @@ def test_numpy_and_jax_give_the_same_local_derivatives():
     logits = np.random.default_rng(0).normal(size=(3, 40)) * 4
     labels = np.random.default_rng(1).random(40)
     for ours, theirs in zip(
-        network.local(logits, labels), network.local(jnp.asarray(logits), jnp.asarray(labels)), strict=True
+        network.local(logits, labels), jax.jit(network.local)(logits, labels), strict=True
     ):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14)
 

@@ -17,6 +17,7 @@ from lemmata.studies.in_context_learning.data import Contexts, pattern_frame, to
 from lemmata.studies.in_context_learning.network import deep
 from lemmata.threefry import new_key
 from lemmata.trial import put
+from tests.kernels import needs_kernel
 
 
 class Given(NamedTuple):
@@ -30,9 +31,11 @@ class Given(NamedTuple):
 @pytest.fixture(scope="module")
 def given():
     """Weights that are not at their start, twelve prompts with one to eight contexts."""
-    with double():
-        data = Contexts(relevant=4, irrelevant=3, feature_dim=7, label_dim=2, room=8, examples=8)
-        prompts = jax.jit(lambda: data.draw(new_key(1), *data.table(new_key(0)), 12))()
+    data = Contexts(relevant=4, irrelevant=3, feature_dim=7, label_dim=2, room=8, examples=8)
+
+    @jax.jit
+    def drawn():
+        prompts = data.draw(new_key(1), *data.table(new_key(0)), 12)
         prompts = prompts._replace(shown=jnp.arange(8)[None] < 1 + jnp.arange(12)[:, None] % 8)
         frame = pattern_frame(data, jnp.float64)
         context, query = tokens(frame, prompts)
@@ -44,13 +47,16 @@ def given():
             Weights(*square, value, hidden), votes, prompts, (context, prompts.shown, query), frame.relevant
         )
 
+    with double():
+        return drawn()
+
 
 def plain(weights, votes, context, shown, query):
-    """(6.2) word by word for one prompt."""
-    logits = jnp.stack([(weights.key[0] @ p) @ (weights.query[0] @ query) for p in context])
-    share = jnp.exp(logits) * shown / jnp.sum(jnp.exp(logits) * shown)
+    """(6.2) word by word for one prompt, in NumPy."""
+    logits = np.stack([(weights.key[0] @ p) @ (weights.query[0] @ query) for p in context])
+    share = np.exp(logits) * shown / np.sum(np.exp(logits) * shown)
     mixed = sum(s * (weights.value[0] @ p) for s, p in zip(share, context, strict=True))
-    return votes @ jax.nn.relu(weights.hidden.T @ mixed)
+    return votes @ np.maximum(weights.hidden.T @ mixed, 0)
 
 
 def total(weights, given):
@@ -58,9 +64,10 @@ def total(weights, given):
 
 
 def test_the_output_is_that_of_the_displayed_equation(given):
-    found = network.outputs(network.fold(given.weights), given.votes, *given.seen)
-    wanted = [plain(given.weights, given.votes, *(part[n] for part in given.seen)) for n in range(12)]
-    np.testing.assert_allclose(found, jnp.stack(wanted), atol=1e-12)
+    found = jax.jit(network.outputs)(network.fold(given.weights), given.votes, *given.seen)
+    weights, votes, seen = jax.tree.map(np.asarray, (given.weights, given.votes, given.seen))
+    wanted = [plain(weights, votes, *(part[n] for part in seen)) for n in range(12)]
+    np.testing.assert_allclose(found, wanted, atol=1e-12)
 
 
 SIZES = {
@@ -80,7 +87,7 @@ SIZES = {
 """Data, prompts, neurons, heads and loss."""
 
 
-@pytest.mark.skipif(not native.loaded(network.KERNEL, *network.HANDLERS), reason="there is no C++ compiler")
+@needs_kernel(lambda: native.loaded(network.KERNEL, *network.HANDLERS))
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("name", SIZES)
 def test_the_kernel_draws_the_same_prompts_and_gives_their_slope(name, precision):
@@ -112,7 +119,7 @@ def test_the_kernel_draws_the_same_prompts_and_gives_their_slope(name, precision
         np.testing.assert_allclose(one, other, atol=50 * np.finfo(dtype).eps)
 
 
-@pytest.mark.skipif(not native.loaded(network.KERNEL, *network.HANDLERS), reason="there is no C++ compiler")
+@needs_kernel(lambda: native.loaded(network.KERNEL, *network.HANDLERS))
 def test_only_prompts_that_the_kernel_knows_go_through_it():
     known = Contexts(relevant=6, irrelevant=3, feature_dim=9)
     assert network.drawn_by_kernel(known)

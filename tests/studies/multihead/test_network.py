@@ -18,12 +18,12 @@ from lemmata.studies.multihead import network
 from lemmata.studies.multihead.data import Samples, TokenMixture
 from lemmata.studies.multihead.network import Heads, Network, derivatives, slope
 from lemmata.threefry import new_key
+from tests.kernels import needs_kernel
 
 
 def head(seed, tokens=4, dim=3, size=1.0):
-    keys = jax.random.split(new_key(seed), 3)
-    shapes = ((tokens, dim), (dim, dim), (tokens, dim))
-    return [size * jax.random.normal(key, shape) for key, shape in zip(keys, shapes, strict=True)]
+    random, shapes = np.random.default_rng(seed), ((tokens, dim), (dim, dim), (tokens, dim))
+    return [jnp.asarray(size * random.normal(size=shape)) for shape in shapes]
 
 
 @cache
@@ -48,7 +48,7 @@ def flat_output(flat, tokens):
 @given(seed=st.integers(0, 10_000), size=st.floats(0.1, 2))
 def test_closed_form_gradient_and_hessian_are_the_derivatives(seed, size):
     decoder, attention, tokens = head(seed, size=size)
-    flat = jnp.concatenate([decoder.ravel(), attention.ravel()])
+    flat = jnp.asarray(np.concatenate([np.ravel(decoder), np.ravel(attention)]))
     automatic = _derivatives(flat, tokens)
     for found, expected in zip(_closed_forms(decoder, attention, tokens), automatic, strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-9)
@@ -61,7 +61,7 @@ _closed_forms = jax.jit(lambda *head: (derivatives.head_gradient(*head), derivat
 
 def test_gradient_matches_finite_differences():
     decoder, attention, tokens = head(7)
-    flat = jnp.concatenate([decoder.ravel(), attention.ravel()])
+    flat = jnp.asarray(np.concatenate([np.ravel(decoder), np.ravel(attention)]))
     steps = 1e-6 * np.eye(len(flat))
     nearby = np.asarray(_outputs_at(flat + np.concatenate([steps, -steps]), tokens)).reshape(2, -1)
     differences = (nearby[0] - nearby[1]) / 2e-6
@@ -81,13 +81,13 @@ def test_pooling_sums_the_rows_and_the_last_token_keeps_one():
 @pytest.mark.parametrize("kind", ["pooling", "last"])
 def test_vector_decoders_are_full_decoders_of_a_shape(kind):
     samples = mixture()
-    vector = jax.random.normal(new_key(2), (1, 4))
-    attention = jax.random.normal(new_key(3), (1, 4, 4))
-    matrix = network.full_decoder(vector[0], kind, 10)[None]
-    ones = jnp.ones(1)
+    random, ones = np.random.default_rng(2), jnp.ones(1)
+    vector, attention = (jnp.asarray(random.normal(size=shape)) for shape in ((1, 4), (1, 4, 4)))
+    matrix = np.zeros((1, 10, 4))
+    matrix[:, -1 if kind == "last" else slice(None)] = vector
     np.testing.assert_allclose(
         outputs(Network(decoder=kind), Heads(vector, attention), ones, samples.tokens),
-        outputs(Network(), Heads(matrix, attention), ones, samples.tokens),
+        outputs(Network(), Heads(jnp.asarray(matrix), attention), ones, samples.tokens),
         rtol=1e-12,
     )
 
@@ -136,8 +136,12 @@ def _descend(method, rates, net, members, samples, steps=50):
     def body(_, fit):
         return advance(unit, slope, fit, rates=Heads(*rates))
 
-    first = begin(unit, slope, network.zero_heads(net, *samples.tokens.shape[1:]))
-    return jax.jit(lambda fit: jax.lax.fori_loop(0, steps, body, fit))(first).params
+    @jax.jit
+    def run():
+        first = begin(unit, slope, network.zero_heads(net, *samples.tokens.shape[1:]))
+        return jax.lax.fori_loop(0, steps, body, first)
+
+    return run().params
 
 
 def test_momentum_is_not_plain_descent():
@@ -156,9 +160,13 @@ def test_momentum_is_not_plain_descent():
 def test_grouped_spectrum_is_the_spectrum_of_all_heads():
     samples = mixture()
     net = Network(heads=5.0, start="signs", simulated=2)
-    keys = jax.random.split(new_key(9), 2)
-    params = Heads(jax.random.normal(keys[0], (2, 10, 4)), 0.3 * jax.random.normal(keys[1], (2, 4, 4)))
-    members = jnp.array([2.0, 3.0])
+    random, members = np.random.default_rng(9), jnp.array([2.0, 3.0])
+    params = Heads(
+        *(
+            jnp.asarray(size * random.normal(size=shape))
+            for size, shape in ((1, (2, 10, 4)), (0.3, (2, 4, 4)))
+        )
+    )
     explicit = grouped.expand(params, members)
     all_heads = Network(heads=5.0, start="random", simulated=5)
     low, high = derivatives.extreme_eigenvalues(loss_curvature(net, params, members, samples), members)
@@ -190,12 +198,12 @@ def test_loss_hessian_is_the_second_derivative(kind):
 def test_training_loss_is_the_mean_loss_with_its_gradient(kind):
     """With as many tokens as the closed form is for, and with more."""
     for tokens in (10, network.SHORT + 1):
-        keys = jax.random.split(new_key(tokens), 4)
-        drawn = jax.random.normal(keys[0], (7, tokens, 4))
-        samples = Samples(drawn, jnp.sign(jax.random.normal(keys[1], (7,))), jnp.ones((7, tokens), bool))
+        random = np.random.default_rng(tokens)
         net = Network(heads=5.0, start="signs", simulated=2, decoder=kind)
-        shape = (2, tokens, 4) if kind == "full" else (2, 4)
-        params = Heads(jax.random.normal(keys[2], shape), jax.random.normal(keys[3], (2, 4, 4)))
+        shapes = ((7, tokens, 4), (7,), (2, tokens, 4) if kind == "full" else (2, 4), (2, 4, 4))
+        drawn, labels, *weights = (random.normal(size=shape) for shape in shapes)
+        samples = Samples(*map(jnp.asarray, (drawn, np.sign(labels), np.ones((7, tokens), bool))))
+        params = Heads(*map(jnp.asarray, weights))
         found, expected = (
             jax.jit(jax.value_and_grad(loss, argnums=1), static_argnums=0)(
                 net, params, jnp.array([2.0, 3.0]), samples
@@ -205,7 +213,7 @@ def test_training_loss_is_the_mean_loss_with_its_gradient(kind):
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13), found, expected)
 
 
-@pytest.mark.skipif(not native.loaded(slope.KERNEL, *slope.HANDLERS), reason="there is no compiler")
+@needs_kernel(lambda: native.loaded(slope.KERNEL, *slope.HANDLERS))
 @pytest.mark.parametrize(
     ("kind", "precision", "samples", "tokens", "dim"),
     [

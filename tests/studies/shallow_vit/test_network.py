@@ -18,6 +18,7 @@ from lemmata.studies.shallow_vit.network import Network, slope
 from lemmata.studies.shallow_vit.theory import initial_attention
 from lemmata.studies.shallow_vit.trials import ViTTraining, World
 from lemmata.threefry import new_key
+from tests.kernels import needs_kernel
 
 VARIANTS = {
     "plain": {},
@@ -128,9 +129,7 @@ def test_fast_gradient_agrees_with_automatic_differentiation(name):
     assert bool(np.any(np.asarray(gradient.query) != 0)) == (not frozen)
 
 
-needs_compiler = pytest.mark.skipif(
-    not native.loaded(slope.KERNEL, *slope.HANDLERS), reason="there is no C++ compiler"
-)
+needs_compiler = needs_kernel(lambda: native.loaded(slope.KERNEL, *slope.HANDLERS))
 FORMS = {
     name: jax.jit(getattr(slope, name), static_argnums=(0, 1)) for name in ("mean_by_kernel", "mean_in_jax")
 }

@@ -1,3 +1,4 @@
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -138,9 +139,14 @@ def test_event_probabilities_of_pairs_sum_to_one(size, q):
 def test_event_probabilities_are_frequencies():
     D, C, q, n = 16, 4, 0.4, 40_000
     model = Structured(patches=D, group_size=C, spurious_rate=q, partition="contiguous")
-    group_of = model.group_of(KEY)
-    labels, coefficients = model.draw_coefficients(KEY, group_of, n)
-    own = np.asarray(coefficients)[:, np.asarray(group_of) == 0]
+
+    @jax.jit
+    def drawn(key):
+        group_of = model.group_of(key)
+        return group_of, *model.draw_coefficients(key, group_of, n)
+
+    group_of, labels, coefficients = map(np.asarray, drawn(KEY))
+    own = coefficients[:, group_of == 0]
     # signal groups are told apart here because a group equal to the label is signal or all-spurious: count both
     alike = np.mean(np.all(own == np.asarray(labels)[:, None], axis=1))
     expected = C / D + (1 - C / D) * (q / 2) ** C
@@ -315,8 +321,9 @@ def test_slots_alone_pull_the_auc_of_the_groups_below_a_half():
     from lemmata.studies.spatial_structure.network import association
 
     slots, groups = np.tile(np.arange(4), 4), np.repeat(np.arange(4), 4)
-    logits = jnp.asarray(slots[:, None] == slots[None], float)
-    assert association(logits, jnp.asarray(groups), 4)["auc"] == pytest.approx(theory.slot_group_auc(16, 4))
+    logits = (slots[:, None] == slots[None]).astype(float)
+    found = jax.jit(lambda logits, groups: association(logits, groups, 4))(logits, groups)
+    assert found["auc"] == pytest.approx(theory.slot_group_auc(16, 4))
     assert theory.slot_group_auc(16, 4) == 0.375
 
 

@@ -6,6 +6,7 @@ from functools import cache
 from math import inf, log
 from typing import NamedTuple
 
+import jax
 import numpy as np
 import scipy
 from numpy.polynomial import Polynomial
@@ -318,10 +319,13 @@ def training_conditions(trial: Reasoning) -> list[Condition]:
     ]
 
 
+_task = jax.jit(Testing.task, static_argnames="steps")
+
+
 def example_task(trial: Reasoning) -> tuple[np.ndarray, np.ndarray]:
     """Maps and transition matrices of one task of the test; the law of the vote does not depend on which."""
     with double():
-        maps, transitions = trial.test.task(new_key(0), trial.data.steps)
+        maps, transitions = _task(trial.test, new_key(0), trial.data.steps)
         return np.asarray(maps), np.asarray(transitions, float)
 
 
@@ -356,7 +360,7 @@ def icl_conditions(trial: Reasoning) -> list[Condition]:
 @cache
 def _errors_at(test: Testing, steps: int, length: int) -> dict[str, float]:
     with double():
-        maps, transitions = (np.asarray(part) for part in test.task(new_key(0), steps))
+        maps, transitions = (np.asarray(part) for part in _task(test, new_key(0), steps))
     own = round(float(test.match_fraction) * length)
     # In shift tasks every query has the same law; in the construction in pairs there are two kinds.
     chosen = {"even": range(1), "single": range(1), "given": range(maps.shape[1])}.get(test.errors, range(2))
