@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata import native
 from lemmata.cli import main
 from lemmata.errors import BadInput
 from lemmata.guard import double
@@ -18,6 +17,7 @@ from lemmata.studies.chain_of_thought.trials import Reasoning, errors_of_weights
 from lemmata.studies.chain_of_thought.trials.testing import coordinates, scores_of
 from lemmata.threefry import new_key
 from lemmata.trial import put_all
+from tests.kernels import needs_kernel
 
 SMALL = put_all(
     small(template()),
@@ -110,12 +110,12 @@ def outcomes_of(trial, scores, kernel, monkeypatch):
 
     with monkeypatch.context() as patched:
         if not kernel:
-            patched.setattr(testing.native, "loaded", lambda *_: False)
+            patched.setattr(testing, "by_kernel", lambda: False)
         drawn = jax.jit(lambda: jax.vmap(one)(jnp.arange(test.prompts)))()
         return np.asarray(jax.jit(lambda: testing.outcomes(test, scores, *drawn))())
 
 
-@pytest.mark.skipif(not native.loaded(testing.KERNEL, *testing.HANDLERS), reason="there is no C++ compiler")
+@needs_kernel(testing.by_kernel)
 @pytest.mark.parametrize(
     ("precision", "weights", "changes"),
     [
@@ -151,7 +151,7 @@ def test_the_kernel_gives_the_outcomes_of_every_prompt(precision, weights, chang
     np.testing.assert_array_equal(np.delete(found, masses, -1), np.delete(wanted, masses, -1))
 
 
-@pytest.mark.skipif(not native.loaded(testing.KERNEL, *testing.HANDLERS), reason="there is no C++ compiler")
+@needs_kernel(testing.by_kernel)
 def test_the_kernel_finds_no_attention_where_weights_are_no_numbers(monkeypatch):
     trial = put_all(SMALL, {"test.prompts": 3})
     scores = trial.scores(jnp.full((48, 24), jnp.nan), jnp.eye(24)[:10])

@@ -2,6 +2,7 @@
 plain vote that trained attention tends to."""
 
 import math
+from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -341,6 +342,12 @@ TOGETHER = 1 << 17
 """Numbers of noise that are drawn together, and used before the next ones are: they stay in a cache."""
 
 
+@cache
+def by_kernel() -> bool:
+    """Whether there is a kernel."""
+    return jax.default_backend() == "cpu" and native.loaded(KERNEL, *HANDLERS)
+
+
 def outcome(
     test: Testing, scores: Scores, given: Drawn, ties: Float[Array, "states n"], length: Int[Array, ""]
 ) -> Float[Array, " numbers"]:
@@ -364,7 +371,7 @@ def outcomes(
     """`outcome` of many prompts at every length; by the kernel where there is one, in trainings, where JAX has numbers of 64
     bits: it takes a tenth of the time."""
     lengths = jnp.asarray(test.lengths)
-    if given.reached.dtype != jnp.float64 or not native.loaded(KERNEL, *HANDLERS):
+    if given.reached.dtype != jnp.float64 or not by_kernel():
         at_lengths = jax.vmap(lambda *one: outcome(test, scores, *one), in_axes=(None, None, 0))
         return jax.vmap(lambda *one: at_lengths(*one, lengths))(given, ties)
     steps, kind = given.maps.shape[1], scores.into.dtype
