@@ -51,7 +51,8 @@ def width(trial: Descending) -> int:
 def started(trial: Descending, seeds: int) -> Lanes:
     """Runs before their first step."""
     one = with_precision(trial)
-    return side_by_side([begin(one, random_key(trial, seed)) for seed in range(seeds)])
+    runs = [begin(one, random_key(trial, seed)) for seed in range(seeds)]
+    return jax.tree.map(jnp.asarray, side_by_side(runs))
 
 
 def advanced(lanes: Lanes, count: int) -> Lanes:
