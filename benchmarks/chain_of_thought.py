@@ -12,13 +12,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Workload, batch_keys
+from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Workload, batch_keys, by_tokens
 from lemmata.studies.chain_of_thought import theory
 from lemmata.studies.chain_of_thought.figures import template
 from lemmata.studies.chain_of_thought.trials import Reasoning
 from lemmata.studies.chain_of_thought.trials.testing import coordinates, errors, scores_of
 from lemmata.threefry import new_key
-from lemmata.trial import put, put_all, with_precision
+from lemmata.trial import put_all
 
 PROMPTS, LENGTH, TIMES = 100_000, 20, 20
 
@@ -31,8 +31,7 @@ def trial(steps: int, prompts: int, examples: int, patterns: int) -> Reasoning:
 
 def plain(trial: Reasoning, key: Any, state: Any, count: int) -> Plain:
     """The run on tokens that is drawn from the same key."""
-    numbers = jax.tree.map(lambda leaf: leaf.item(), trial)  # as a trial is declared
-    whole = with_precision(put(numbers, "simulator", "tokens"))
+    whole = by_tokens(trial)
     begun = jax.jit(lambda k: whole.start(k))(key)
     way, numbers = batch_keys(begun, count)
     seen = jax.jit(lambda number: whole.batch(way, number, None, begun.world)._asdict())

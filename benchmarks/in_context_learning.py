@@ -15,13 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.timing import Contestant, in_turns, torch_on
-from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Workload, batch_keys
+from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Workload, batch_keys, by_tokens
 from lemmata.descent import advance
 from lemmata.studies.in_context_learning.data import tokens
 from lemmata.studies.in_context_learning.figures import template
 from lemmata.studies.in_context_learning.trials import Layer, Stack
 from lemmata.threefry import new_key
-from lemmata.trial import put, put_all, random_key, with_precision
+from lemmata.trial import put_all, random_key, with_precision
 
 NAMES = ("query", "key", "value")
 
@@ -34,8 +34,7 @@ def trial(steps: int, prompts: int, contexts: int, neurons: int, heads: int) -> 
 
 def plain(trial: Layer, key: Any, state: Any, count: int) -> Plain:
     """The run on tokens that is drawn from the same key."""
-    numbers = jax.tree.map(lambda leaf: leaf.item(), trial)  # as a trial is declared
-    whole = with_precision(put(numbers, "simulator", "tokens"))
+    whole = by_tokens(trial)
     begun = jax.jit(lambda k: whole.start(k))(key)
     way, numbers = batch_keys(begun, count)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from lemmata.study import studies
 from lemmata.threefry import key_of
-from lemmata.trial import Descending, Key
+from lemmata.trial import Descending, Key, put, with_precision
 
 Arrays = dict[str, Any]
 Sizes = Mapping[str, int]
@@ -102,6 +102,12 @@ def workload(name: str) -> Workload:
 def batch_keys(state: Any, count: int) -> tuple[Key, list[Any]]:
     """The key that a learner makes its batches from, and the numbers of its first steps."""
     return key_of(state.key), [jnp.asarray(n, jnp.int32) for n in range(count)]
+
+
+def by_tokens(trial: Any) -> Any:
+    """The same trial with the simulator that keeps tokens and weights as they are."""
+    declared = jax.tree.map(lambda leaf: leaf.item(), trial)
+    return with_precision(put(declared, "simulator", "tokens"))
 
 
 def plainly(tree: Any) -> Any:

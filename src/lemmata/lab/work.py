@@ -19,8 +19,8 @@ from lemmata.loop import Lanes, begin, lane_record, only, recorded, replaced, ru
 from lemmata.source import trial_digest
 from lemmata.status import CAPPED, CONVERGED, RUNNING
 from lemmata.sweep import Cell
-from lemmata.threefry import key_of, new_key
-from lemmata.trial import Computed, Descending, Key, key_number
+from lemmata.threefry import new_key
+from lemmata.trial import Computed, Descending, Key, key_number, with_precision
 
 
 @dataclass(frozen=True)
@@ -250,10 +250,10 @@ def _refill(
     width = len(occupants)
     empty = [i for i, cell in enumerate(occupants) if cell is None][: len(waiting)]
     cells = [waiting.popleft() for _ in empty]
-    words = np.asarray(jax.random.key_data(_keys(cells, width)))
+    keys = jnp.unstack(_keys(cells, width))
     runs = {
-        i: begin(_in_own_type(cell), key_of(jnp.asarray(own)))
-        for i, cell, own in zip(empty, cells, words, strict=False)
+        i: begin(with_precision(_descending(cell)), key)
+        for i, cell, key in zip(empty, cells, keys, strict=False)
     }
     if lanes is None:
         started = side_by_side([runs.get(i, runs[empty[0]]) for i in range(width)])
@@ -263,13 +263,6 @@ def _refill(
     occupants = [now.get(i, cell) for i, cell in enumerate(occupants)]
     vacant = np.asarray([cell is None for cell in occupants])
     return started._replace(status=np.where(vacant, np.int32(CAPPED), started.status)), occupants
-
-
-def _in_own_type(cell: Cell) -> Descending:
-    """The trial of a cell with its numbers in its own floating type."""
-    trial = _descending(cell)
-    dtype = np.dtype(trial.precision)
-    return jax.tree.map(lambda leaf: np.asarray(leaf, dtype if isinstance(leaf, float) else None), trial)
 
 
 def _keys(cells: Sequence[Cell], count: int) -> Key:
