@@ -18,9 +18,9 @@ constexpr int LINE = 64;  // bytes of a cache line
 #define UNROLL _Pragma("GCC unroll 16")
 
 // A vector register, to be read from and written to any array of numbers.
-template <typename T>
+template <typename T, int SIZE = BYTES>
 struct Register {
-  typedef T type __attribute__((vector_size(BYTES), aligned(alignof(T)), may_alias));
+  typedef T type __attribute__((vector_size(SIZE), aligned(alignof(T)), may_alias));
 };
 template <typename T>
 using Vector = typename Register<T>::type;

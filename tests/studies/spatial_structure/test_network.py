@@ -11,6 +11,7 @@ from lemmata.studies.spatial_structure import theory
 from lemmata.studies.spatial_structure.data import Structured
 from lemmata.studies.spatial_structure.network import Constants, Weights, variants
 from lemmata.threefry import new_key
+from tests.kernels import needs_kernel
 
 KEY = new_key(100)
 CONSTANTS = Constants(3, 1e-3, 1.0)
@@ -79,13 +80,12 @@ def test_block_gradient_is_the_same_alone_and_in_lanes():
     assert all(jax.tree.leaves(same))
 
 
+@needs_kernel(lambda: native.loaded(net.KERNEL, "pulled_float32", "pulled_float64"))
 @pytest.mark.parametrize(
     ("patches", "dimension", "block"), [(12, 6, 10), (64, 32, 16), (37, 5, 16), (16, 3, 7)]
 )
 @pytest.mark.parametrize(("degree", "dtype"), [(3, "float64"), (5, "float64"), (3, "float32")])
 def test_the_kernel_gives_what_blocks_in_jax_give(patches, dimension, block, degree, dtype):
-    if not native.loaded(net.KERNEL, "pulled_float32", "pulled_float64"):
-        pytest.skip("there is no C++ compiler")
     keys = jax.random.split(KEY, 4)
     images = jax.random.normal(keys[0], (45, patches, dimension), dtype)
     labels = jnp.sign(jax.random.normal(keys[1], (45,), dtype))

@@ -41,11 +41,7 @@ struct Sets {
 // Half a register, where that is one too: tokens are short, and fill whole ones badly.
 constexpr int HALF_BYTES = BYTES == 16 ? BYTES : BYTES / 2;
 template <typename T>
-struct HalfRegister {
-  typedef T type __attribute__((vector_size(HALF_BYTES), aligned(alignof(T)), may_alias));
-};
-template <typename T>
-using Half = typename HalfRegister<T>::type;
+using Half = typename Register<T, HALF_BYTES>::type;
 template <typename T>
 constexpr int64_t HALF = HALF_BYTES / sizeof(T);
 
