@@ -206,9 +206,15 @@ def chunk(step: Step, rounds: int) -> Found:
             first = {name: value | new.first[name] for name, value in was.first.items()}
             return state, Tracks(first, largest, total)
 
+        def to_the_next_look(now: tuple[Any, Any], steps: Any) -> tuple[tuple[Any, Any], Any]:
+            then = jax.lax.fori_loop(0, steps, on, now)
+            return then, jax.vmap(trial.watch)(then[0])
+
         begun = jax.lax.map(trial.start, keys)
-        state, tracks = jax.lax.fori_loop(0, count, on, (begun, jax.vmap(trial.track)(begun)))
-        looks = [jax.vmap(trial.watch)(seen) for seen in (begun, state)]
+        between = jnp.diff(jnp.asarray(trial.log_steps), prepend=0)
+        (state, tracks), looks = jax.lax.scan(
+            to_the_next_look, (begun, jax.vmap(trial.track)(begun)), between
+        )
         return jax.lax.map(trial.record, state), tracks, looks
 
     def through_the_lab() -> None:

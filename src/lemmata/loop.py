@@ -63,7 +63,7 @@ def _given(trial: Descending, key: Key, data: PyTree, weights: PyTree) -> Lanes:
 
 def side_by_side(runs: Sequence[Lanes]) -> Lanes:
     """Runs in lanes."""
-    return _by_leaf(lambda *leaves: np.stack(leaves), *runs)
+    return _by_leaf(lambda one, *others: np.stack([one, *others]) if others else one[None], *runs)
 
 
 def replaced(lanes: Lanes, runs: Mapping[int, Lanes]) -> Lanes:
@@ -102,13 +102,17 @@ def _by_leaf(change: Callable[..., np.ndarray], *trees: PyTree) -> PyTree:
 
 def run_block(lanes: Lanes, most: Int[Array, ""], spare: Int[Array, ""]) -> Lanes:
     """Advance all running lanes by up to `most` steps, until no more than `spare` of them are still running."""
-    return (_run_briefly_compiled if lanes.trial.steps_by_kernel else _run)(lanes, most, spare)
+    run = _run_briefly_compiled if lanes.trial.steps_by_kernel else _run
+    return eqx.combine(run(lanes, most, spare), lanes)
 
 
 def _block(lanes: Lanes, most: Int[Array, ""], spare: Int[Array, ""]) -> Lanes:
-    """Steps go in a loop of their own that ends where a lane has come to a logged step, so that looking stands in the program
+    """What became of the parts of the lanes that change; nothing (None) of the others: to give back samples is to copy them.
+
+    Steps go in a loop of their own that ends where a lane has come to a logged step, so that looking stands in the program
     once, apart from the steps. It ends where a run has stopped, too: its state is put aside, and its lane goes on with the
-    others, since to choose between old and new weights in every step costs short steps a twentieth of their time."""
+    others, since to choose between old and new weights in every step costs short steps a twentieth of their time.
+    """
     example = jax.tree.map(lambda leaf: leaf[0], lanes.trial)
     log_steps = jnp.asarray(example.log_steps)
     changing = _changing(lanes)
@@ -148,7 +152,7 @@ def _block(lanes: Lanes, most: Int[Array, ""], spare: Int[Array, ""]) -> Lanes:
         (jnp.zeros_like(most), lanes, eqx.filter(lanes.state, changing)),
     )
     last = _select(now.status == RUNNING, eqx.filter(now.state, changing), ended)
-    return now._replace(state=eqx.combine(last, now.state))
+    return now._replace(trial=None, state=last)
 
 
 def _stepped(trials: Descending, states: State) -> State:

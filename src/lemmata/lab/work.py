@@ -262,7 +262,8 @@ def _refill(
     now = dict(zip(empty, cells, strict=True))
     occupants = [now.get(i, cell) for i, cell in enumerate(occupants)]
     vacant = np.asarray([cell is None for cell in occupants])
-    return started._replace(status=np.where(vacant, np.int32(CAPPED), started.status)), occupants
+    started = started._replace(status=np.where(vacant, np.int32(CAPPED), started.status))
+    return jax.device_put(started), occupants  # once: every block of steps would do it again
 
 
 def _keys(cells: Sequence[Cell], count: int) -> Key:
