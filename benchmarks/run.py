@@ -12,7 +12,7 @@ from benchmarks.timing import pin
 from benchmarks.workload import names, workload
 from lemmata.errors import BadInput, unknown
 from lemmata.guard import double
-from lemmata.lab.process import one_thread
+from lemmata.lab.process import large_pages, one_thread
 
 PARTS = ("steps", "chunk", "figure", "growth", "extra")
 
@@ -33,8 +33,12 @@ def bench(name: str | None, only: str | None, paper: bool, rounds: int) -> None:
             given += (["--only", only] if only else []) + (["--paper"] if paper else [])
             subprocess.run(given, check=True)
         return
+    as_workers = dict(os.environ)
+    large_pages(as_workers)
+    if as_workers != os.environ:  # read when a process starts: it has to start again
+        os.execve(sys.executable, [sys.executable, "-m", "lemmata", *sys.argv[1:]], as_workers)
     pin(1)
-    one_thread()  # as workers do
+    one_thread()
     load = workload(name)
     from benchmarks import measure, readme
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import ENVIRONMENT
+from lemmata.lab.process import large_pages
 
 PARTS = ("import", "trace", "compile", "start", "step", "record", "lab", "judge", "draw")
 
@@ -27,6 +28,7 @@ def shares(figure: str, flags: tuple[str, ...]) -> dict[str, dict[str, float]]:
             out = Path(folder) / turn
             command = [sys.executable, "-m", "benchmarks.shares", figure, *flags, "--inside", str(out)]
             where = {**ENVIRONMENT, "LEMMATA_CACHE": str(Path(folder) / "cache")}
+            large_pages(where)  # as workers do
             root = Path(__file__).parent.parent
             done = subprocess.run(command, check=True, env=where, cwd=root, stdout=subprocess.PIPE, text=True)
             found[turn] = json.loads(done.stdout.splitlines()[-1])

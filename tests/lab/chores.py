@@ -62,6 +62,7 @@ def where(_):
         "path": sys.path,
         "cores": os.sched_getaffinity(0),
         "flags": os.environ["XLA_FLAGS"].split(),
+        "tunables": os.environ.get("GLIBC_TUNABLES", "").split(":"),
         "jax": "jax" in sys.modules,
     }
 

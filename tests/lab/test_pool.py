@@ -14,7 +14,7 @@ import pytest
 from lemmata import guard
 from lemmata.errors import BadInput
 from lemmata.lab.pool import Lost, Pool, TimeLimit
-from lemmata.lab.process import ONE_THREAD
+from lemmata.lab.process import LARGE_PAGES, ONE_THREAD, large_pages
 from tests import toys
 from tests.lab.chores import Batch, meet, not_sendable, square, talk, where, who
 
@@ -79,13 +79,23 @@ def test_workers_are_kept_from_one_run_to_the_next_and_none_is_started_for_nothi
         assert set(alive(hands)) == first
 
 
-def test_a_worker_has_one_core_one_thread_the_guard_and_the_path_of_its_driver(pool):
+def test_a_worker_has_one_core_one_thread_large_pages_the_guard_and_the_path_of_its_driver(pool):
     [(_, found)] = pool.run(where, [None])
     assert found["path"] == sys.path
     assert len(found["cores"]) == 1
     assert all(flag in found["flags"] for flag in ONE_THREAD)
+    assert LARGE_PAGES in found["tunables"]
     assert guard.FLAG in found["flags"] or guard._release() < guard.FIRST_BAD
     assert not found["jax"]
+
+
+def test_what_its_user_told_the_c_library_is_kept():
+    told = {"GLIBC_TUNABLES": "glibc.malloc.arena_max=2"}
+    large_pages(told)
+    assert told["GLIBC_TUNABLES"] == f"glibc.malloc.arena_max=2:{LARGE_PAGES}"
+    own = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=0"}
+    large_pages(own)
+    assert own["GLIBC_TUNABLES"] == "glibc.malloc.hugetlb=0"
 
 
 @pytest.mark.parametrize("sizes", [(20, 15, 15), (21, 14, 13), (18, 16, 14)])

@@ -29,6 +29,9 @@ ONE_THREAD = (
 """One compute thread; small products are then written out as loops, in tiles. The compiler's own tiles (11 by 9) make LLVM ask
 for more than 20 GB at some sizes that do not fill them (20 by 15 times 15 by 15, 21 by 14 times 14 by 13, ...)."""
 
+LARGE_PAGES = "glibc.malloc.hugetlb=1"
+"""Memory in pages of 2 MB where it is taken in large pieces: a start that draws 65 MB of samples takes half the time."""
+
 WORDS_KEPT = 4000
 """How much of what a worker left on standard error is told when it dies."""
 
@@ -132,9 +135,10 @@ def _core(slot: int) -> int:
 
 
 def _environment() -> dict[str, str]:
-    """What a worker finds before it loads anything: one thread, the cache of compiled programs."""
+    """What a worker finds before it loads anything: one thread, large pages, the cache of compiled programs."""
     environment = dict(os.environ)
     one_thread(environment)
+    large_pages(environment)
     cache_compilations(environment)
     return environment
 
@@ -147,6 +151,13 @@ def one_thread(environment: MutableMapping[str, str] = os.environ) -> None:
             environment["XLA_FLAGS"] = f"{flags} {flag}".strip()
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         environment[name] = "1"
+
+
+def large_pages(environment: MutableMapping[str, str]) -> None:
+    """Let a program that finds this take memory in large pages, where it runs on glibc 2.35 or later on Linux."""
+    told = environment.get("GLIBC_TUNABLES", "")
+    if LARGE_PAGES.partition("=")[0] not in told:
+        environment["GLIBC_TUNABLES"] = f"{told}:{LARGE_PAGES}".strip(":")
 
 
 def cache_compilations(environment: MutableMapping[str, str] = os.environ) -> None:
