@@ -1,6 +1,7 @@
 """The commands. Nothing heavy is imported until a command needs it."""
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -26,7 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ending.arm()
     options = _parser().parse_args(arguments)
     try:
-        return options.command(options) or 0
+        with _workers_on_their_way(options):
+            return options.command(options) or 0
     except BadInput as error:
         print(f"lemmata: {printable(str(error))}", file=sys.stderr)
         return 2
@@ -410,6 +412,15 @@ def _workers(options: argparse.Namespace) -> int:
     if options.workers is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return options.workers
+
+
+def _workers_on_their_way(options: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    """For a command that needs workers: they are started before this process has loaded what it needs itself."""
+    if getattr(options, "on", None) != "local":
+        return contextlib.nullcontext()
+    from lemmata.lab.process import early
+
+    return early(_workers(options), "lemmata.lab.work")
 
 
 def _said(counts: dict[str, int]) -> str:

@@ -14,7 +14,7 @@ import pytest
 from lemmata import guard
 from lemmata.errors import BadInput
 from lemmata.lab.pool import Lost, Pool, TimeLimit
-from lemmata.lab.process import LARGE_PAGES, ONE_THREAD, large_pages
+from lemmata.lab.process import LARGE_PAGES, ONE_THREAD, Worker, early, large_pages
 from tests import toys
 from tests.lab.chores import Batch, meet, not_sendable, square, talk, where, who
 
@@ -77,6 +77,23 @@ def test_workers_are_kept_from_one_run_to_the_next_and_none_is_started_for_nothi
         assert first == set(alive(hands)) > {one}
         assert {pid for _, pid in hands.run(meet, [(tmp_path, 2)] * 2)} <= first
         assert set(alive(hands)) == first
+
+
+def test_workers_called_early_are_those_of_the_next_pool_and_end_when_nobody_needs_them(monkeypatch):
+    started, start = [], Worker.start
+
+    def seen(slot, module):
+        started.append(start(slot, module))
+        return started[-1]
+
+    monkeypatch.setattr(Worker, "start", staticmethod(seen))
+    with early(2, who.__module__):
+        first, second = (worker.process for worker in started)
+        with Pool(2) as hands:
+            assert [pid for _, pid in hands.run(who, [1])] == [first.pid]
+        assert second.poll() is None
+    assert second.poll() is not None
+    assert len(started) == 2
 
 
 def test_a_worker_has_one_core_one_thread_large_pages_the_guard_and_the_path_of_its_driver(pool):

@@ -185,7 +185,7 @@ class Pool:
         for slot in range(self.workers):
             if len(self._alive) < min(self.workers, wanted) and all(w.slot != slot for w in self._alive):
                 try:
-                    self._alive.append(Worker.start(slot, work))
+                    self._alive.append(Worker.at(slot, work.__module__))
                 except OSError as error:
                     if not self._alive:
                         raise BadInput(f"cannot start a worker process: {error.strerror}.") from None

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
@@ -36,6 +36,10 @@ WORDS_KEPT = 4000
 """How much of what a worker left on standard error is told when it dies."""
 
 
+EARLY = 4
+"""Workers that are started before it is known whether there is work for so many."""
+
+
 class TimeLimit(Exception):
     """A task took longer than a cell may."""
 
@@ -55,17 +59,25 @@ class Worker:
     overdue: bool = False
 
     @staticmethod
-    def start(slot: int, work: Callable[[Any], Any]) -> "Worker":
+    def start(slot: int, module: str) -> "Worker":
+        """A new process, which loads the module of its work and then says that it is ready."""
         mine, theirs = (end.detach() for end in socket.socketpair())
         lifeline_end, lifeline = os.pipe()
         stderr = tempfile.TemporaryFile()  # noqa: SIM115  # closed by kill
         core = _core(slot)
         code = (
             "import json, sys; sys.path[:] = json.loads(sys.argv[4]); "
-            "from lemmata.lab.worker import main; main(*map(int, sys.argv[1:4]))"
+            "from lemmata.lab.worker import main; main(*map(int, sys.argv[1:4]), sys.argv[5])"
         )
         process = subprocess.Popen(
-            [sys.executable, "-c", code, str(theirs), str(lifeline_end), str(core), json.dumps(sys.path)],
+            [
+                sys.executable,
+                "-c",
+                code,
+                *map(str, (theirs, lifeline_end, core)),
+                json.dumps(sys.path),
+                module,
+            ],
             pass_fds=(theirs, lifeline_end),
             env=_environment(),
             stdin=subprocess.DEVNULL,
@@ -74,10 +86,16 @@ class Worker:
         )
         os.close(theirs)
         os.close(lifeline_end)
-        connection = Connection(mine)
-        with contextlib.suppress(OSError):  # it will be found dead
-            connection.send_bytes(_packed(work))
-        return Worker(slot, process, connection, lifeline, stderr)
+        return Worker(slot, process, Connection(mine), lifeline, stderr)
+
+    @staticmethod
+    def at(slot: int, module: str) -> "Worker":
+        """The worker that was called early for this slot, or a new one."""
+        called = [worker for worker in _early if worker.slot == slot]
+        if not called:
+            return Worker.start(slot, module)
+        _early.remove(called[0])
+        return called[0]
 
     def begin(self, work: Callable[[Any], Any], task: Any, limit: float | None) -> None:
         self.connection.send_bytes(_packed((work, task)))
@@ -112,6 +130,22 @@ class Worker:
         with contextlib.suppress(OSError):
             os.close(self.lifeline)
         self.stderr.close()
+
+
+_early: list[Worker] = []
+
+
+@contextlib.contextmanager
+def early(count: int, module: str) -> Iterator[None]:
+    """Workers that load what they need while their driver does, too; those that nobody has come to need are ended."""
+    for slot in range(min(count, EARLY)):
+        with contextlib.suppress(OSError):  # the pool will try, and say why not
+            _early.append(Worker.start(slot, module))
+    try:
+        yield
+    finally:
+        while _early:
+            _early.pop().kill()
 
 
 def _packed(message: Any) -> bytes:

@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from importlib import import_module
 from multiprocessing.connection import Connection
 
 from lemmata import guard
@@ -17,10 +18,10 @@ STDERR_KEPT = 1 << 20
 """Bytes of standard error that a worker may leave behind before they are thrown away between tasks."""
 
 
-def main(tasks: int, lifeline: int, core: int) -> None:
+def main(tasks: int, lifeline: int, core: int, module: str) -> None:
     """Serve the driver at the other end of the pipe `tasks`; `lifeline` closes when the driver ends, however it ends.
 
-    The first message is the work to be prepared for: reading it imports what it needs.
+    The module is that of the work to be prepared for (what a user's script defines comes with each task).
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what Ctrl-C means
     threading.Thread(target=_die_with_the_driver, args=(lifeline,), daemon=True).start()
@@ -30,7 +31,8 @@ def main(tasks: int, lifeline: int, core: int) -> None:
     guard.apply()
     connection = Connection(tasks)
     try:
-        pickle.loads(connection.recv_bytes())
+        if module != "__main__":
+            import_module(module)
         _free(available)
         _keep_programs()
         connection.send_bytes(pickle.dumps(("ready", None)))
