@@ -51,7 +51,7 @@ def digest(study: Study, claim: Claim) -> str:
         "measure": sources(measure),
         "region": sources(region) if region else [],
         "conditions": claim.conditions if conditions else "",
-        "figure": {scale: _grid(figure.sweep(scale)) for scale in ("quick", "paper")},
+        "figure": {scale: grid(figure.sweep(scale)) for scale in ("quick", "paper")},
         "readings": figure.readings,
     }
     text = json.dumps(content, sort_keys=True, default=str)
@@ -94,6 +94,7 @@ def _syntax(function: FunctionType) -> str:
     return ast.dump(tree)
 
 
-def _grid(sweep: Any) -> dict[str, Any]:
+def grid(sweep: Any) -> dict[str, Any]:
+    """What a sweep goes over, as it is registered."""
     axes = {axis.name: list(axis.values) for axis in sweep.axes}
     return {"trial": describe(sweep.template), "axes": axes, "seeds": len(sweep.seeds)}

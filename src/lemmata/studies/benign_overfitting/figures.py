@@ -17,7 +17,7 @@ from lemmata.studies.benign_overfitting.network import Filters, Network
 from lemmata.studies.benign_overfitting.trials import KINDS, LOSSES, BenignOverfitting
 from lemmata.studies.benign_overfitting.trials.convolution import Convolution
 from lemmata.study import Figure, Question, Scale, by_scale
-from lemmata.sweep import Axis, Sweep, axis
+from lemmata.sweep import Axis, Sweep, axis, geometric
 from lemmata.trial import put, put_all
 
 
@@ -247,11 +247,11 @@ def _theorem(controls: tuple[float, ...], halves: bool) -> Callable[[Scale], Swe
 def _feedback(scale: Scale) -> Sweep:
     """The flip against the scale of the initial queries and keys, from Condition (8) down."""
     ratios = by_scale(
-        scale, (0.5, 2.0), tuple(np.round(np.geomspace(0.88, 1.36, 12), 3)), tuple(np.geomspace(0.8, 1.5, 30))
+        scale, (0.5, 2.0), tuple(np.round(np.geomspace(0.88, 1.36, 12), 3)), geometric(0.8, 1.5, 30)
     )
-    scales = by_scale(scale, (1.0, 1e-3), (1.0, 1e-2, 1e-3, 1e-4), tuple(np.geomspace(1e-4, 1, 9)))
+    scales = by_scale(scale, (1.0, 1e-3), (1.0, 1e-2, 1e-3, 1e-4), geometric(1e-4, 1, 9))
     controls = Axis("control", tuple(float(CRITICAL * r) for r in ratios), at_control)
-    starts = Axis("start_scale", tuple(float(s) for s in scales), conditioned)
+    starts = Axis("start_scale", scales, conditioned)
     return Sweep(asymptotic(), (controls, starts), tuple(range(by_scale(scale, 2, 4, 10))))
 
 
@@ -281,12 +281,12 @@ def _arms(scale: Scale) -> Sweep:
 def _noise_ratio(scale: Scale) -> Sweep:
     trial = put_all(template(), {"data.samples": 8, "network.readout_divisor": 1.0})
     ratios = by_scale(scale, (5.0, 20.0), (5.0, 8.0, 12.0, 20.0), (4.0, 5.0, 7.0, 10.0, 14.0, 20.0, 28.0))
-    relative = by_scale(scale, (0.1, 10.0), tuple(np.geomspace(0.2, 8, 10)), tuple(np.geomspace(0.1, 10, 20)))
+    relative = by_scale(scale, (0.1, 10.0), geometric(0.2, 8, 10), geometric(0.1, 10, 20))
 
     def at_relative(trial: BenignOverfitting, ratio: float) -> BenignOverfitting:
         return at_control(trial, ratio * theory.critical_control(trial.data.noise_ratio))
 
-    controls = Axis("relative_control", tuple(float(r) for r in relative), at_relative)
+    controls = Axis("relative_control", relative, at_relative)
     trial = small(trial) if scale == "smoke" else trial
     return Sweep(trial, (axis("data.noise_ratio", ratios), controls), tuple(range(by_scale(scale, 2, 4, 10))))
 
@@ -294,10 +294,8 @@ def _noise_ratio(scale: Scale) -> Sweep:
 def _no_strong_token(scale: Scale) -> Sweep:
     trial = put_all(template(), {"data.noise_ratio": 1.0, "network.readout_divisor": 1.0})
     samples = by_scale(scale, (4,), (4, 10, 20), tuple(range(2, 21, 2)))
-    grid = by_scale(
-        scale, (0.5, 50.0), tuple(np.geomspace(0.25, 1000, 10)), tuple(np.geomspace(0.1, 4000, 20))
-    )
-    controls = Axis("control", tuple(float(c) for c in grid), at_control)
+    grid = by_scale(scale, (0.5, 50.0), geometric(0.25, 1000, 10), geometric(0.1, 4000, 20))
+    controls = Axis("control", grid, at_control)
     trial = small(trial) if scale == "smoke" else trial
     return Sweep(trial, (axis("data.samples", samples), controls), tuple(range(by_scale(scale, 2, 3, 10))))
 
@@ -314,10 +312,8 @@ def _rival(trial: BenignOverfitting | Convolution) -> Callable[[Scale], Sweep]:
     def sweep(scale: Scale) -> Sweep:
         few = put_all(trial, {"data.dim": 200, "data.weak_noise": 200**-0.5, "test_points": 20})
         samples = by_scale(scale, (4, 8), (8, 16, 32, 64, 128), (8, 16, 32, 64, 128, 256))
-        grid = by_scale(
-            scale, (0.1, 1.2), tuple(np.geomspace(0.06, 1.2, 14)), tuple(np.geomspace(0.03, 2, 30))
-        )
-        snrs = Axis("snr", tuple(float(s) for s in grid), at_snr)
+        grid = by_scale(scale, (0.1, 1.2), geometric(0.06, 1.2, 14), geometric(0.03, 2, 30))
+        snrs = Axis("snr", grid, at_snr)
         template = few if scale == "smoke" else trial
         return Sweep(template, (axis("data.samples", samples), snrs), tuple(range(by_scale(scale, 2, 4, 10))))
 

@@ -21,7 +21,7 @@ from lemmata.studies.group_imbalance.trials import (
     Starts,
 )
 from lemmata.study import Figure, Question, Scale, by_scale
-from lemmata.sweep import Axis, Sweep, axis
+from lemmata.sweep import Axis, Sweep, axis, geometric
 from lemmata.trial import put, put_all
 
 SPECTRUM = (1.0, 1.1, 1.2, 1.3, 1.4)
@@ -74,13 +74,13 @@ def _starts(scale: Scale, **fields) -> Starts:
     return Starts(population=Population(**fields), starts=by_scale(scale, 4, 6, 20))
 
 
-def _geometric(low: float, high: float, count: int) -> tuple[int, ...]:
+def _tens(low: float, high: float, count: int) -> tuple[int, ...]:
     return tuple(int(round(n, -1)) for n in np.geomspace(low, high, count))
 
 
 def _fig4_2(scale: Scale) -> Sweep:
     dims = by_scale(scale, (4, 8), (5, 10, 20), tuple(range(5, 51, 5)))
-    samples = by_scale(scale, (500, 1000, 4000), _geometric(500, 10_000, 5), _geometric(400, 40_000, 18))
+    samples = by_scale(scale, (500, 1000, 4000), _tens(500, 10_000, 5), _tens(400, 40_000, 18))
     trial = _starts(scale, shifts=(1.0, 0.0))
     near = by_scale(scale, (1, 1e9), (80, 1000), (50, 1600))
     return Sweep(
@@ -93,7 +93,7 @@ def _fig4_2(scale: Scale) -> Sweep:
 
 def _fig4_3a(scale: Scale) -> Sweep:
     shifts = by_scale(scale, (0.0, 2.2), (0.0, 0.6, 1.2, 1.8, 2.236), tuple(np.linspace(0, sqrt(5), 9)))
-    samples = by_scale(scale, (500, 4000), _geometric(400, 10_000, 5), _geometric(300, 20_000, 14))
+    samples = by_scale(scale, (500, 4000), _tens(400, 10_000, 5), _tens(300, 20_000, 14))
     trial = _starts(scale, shifts=(1.0, -1.0))
     return Sweep(
         trial,
@@ -103,8 +103,8 @@ def _fig4_3a(scale: Scale) -> Sweep:
 
 
 def _fig4_3b(scale: Scale) -> Sweep:
-    spreads = by_scale(scale, (0.1, 1.0, 10.0), (0.1, 0.3, 1.0, 3.0, 10.0), tuple(np.geomspace(0.1, 10, 9)))
-    samples = by_scale(scale, (500, 4000), _geometric(400, 10_000, 5), _geometric(300, 20_000, 14))
+    spreads = by_scale(scale, (0.1, 1.0, 10.0), (0.1, 0.3, 1.0, 3.0, 10.0), geometric(0.1, 10, 9))
+    samples = by_scale(scale, (500, 4000), _tens(400, 10_000, 5), _tens(300, 20_000, 14))
     trial = _starts(scale, shifts=(1.0, -1.0))
     return Sweep(
         trial,
@@ -180,7 +180,7 @@ def _fig4_5b(scale: Scale) -> Sweep:
         descent=_descent(2),
         test_points=by_scale(scale, 2000, 20_000, 100_000),
     )
-    samples = by_scale(scale, (2000, 8000), (2000, 6000, 20_000, 60_000), _geometric(2000, 60_000, 12))
+    samples = by_scale(scale, (2000, 8000), (2000, 6000, 20_000, 60_000), _tens(2000, 60_000, 12))
     return Sweep(trial, (axis("population.samples", samples),), _seeds(scale, 3, 40, 60))
 
 
@@ -205,9 +205,7 @@ def _fraction(trial: Descents, value: float) -> Descents:
 
 def _fig4_6a(scale: Scale) -> Sweep:
     trial = _groups(scale, fractions=(0.8, 0.2), shifts=(2.0, -2.0))
-    spreads = by_scale(
-        scale, (0.1, 1.0, 5.0), (0.1, 0.3, 1.0, 2.0, 3.0, 5.0), tuple(np.geomspace(0.1, 5, 12))
-    )
+    spreads = by_scale(scale, (0.1, 1.0, 5.0), (0.1, 0.3, 1.0, 2.0, 3.0, 5.0), geometric(0.1, 5, 12))
     return Sweep(trial, (_moved("spread", "spreads", 1, spreads),), _seeds(scale, 3, 30, 60))
 
 
@@ -255,9 +253,7 @@ def _tensor_easy(scale: Scale) -> Sweep:
 
 
 def _deviations(scale: Scale) -> Sweep:
-    samples = by_scale(
-        scale, (4000, 16_000), (25_000, 50_000, 100_000, 200_000), _geometric(25_000, 1_600_000, 7)
-    )
+    samples = by_scale(scale, (4000, 16_000), (25_000, 50_000, 100_000, 200_000), _tens(25_000, 1_600_000, 7))
     trial = Deviations(population=easy(1000))
     return Sweep(trial, (axis("population.samples", samples),), _seeds(scale, 3, 24, 80))
 

@@ -32,9 +32,10 @@ def tied_scores(
     D: int, C: int, beta: float, gamma: float = 0.0, rho: float = 0.0, tau: float = 1.0
 ) -> TiedScores:
     """Row-softmax scores: `e^beta, e^gamma, e^rho` over `e^beta + (C-1) e^gamma + (D-C) e^rho` (logits over tau)."""
-    parts = np.exp(np.array([beta, gamma, rho]) / tau)
-    own, same, cross = parts / (parts[0] + (C - 1) * parts[1] + (D - C) * parts[2])
-    return TiedScores(float(own), float(same), float(cross), float(D * (own + (C - 1) * same)))
+    own, same, cross = (math.exp(logit / tau) for logit in (beta, gamma, rho))
+    whole = own + (C - 1) * same + (D - C) * cross
+    own, same, cross = own / whole, same / whole, cross / whole
+    return TiedScores(own, same, cross, D * (own + (C - 1) * same))
 
 
 def diagonal_margin(D: int, d: int, q: float, beta: float) -> float:
