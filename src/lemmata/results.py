@@ -30,6 +30,10 @@ class Ran:
     def __repr__(self) -> str:
         return f"<{type(self.trial).__name__}>"
 
+    def __deepcopy__(self, _: Any) -> "Ran":
+        """Itself: xarray copies coordinates wherever it aligns something, and a trial never changes."""
+        return self
+
 
 # What was run ----------------------------------------------------------------------------------------------------------
 

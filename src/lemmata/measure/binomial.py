@@ -58,9 +58,10 @@ def likelihood(
     if np.abs(eta).max() > FAR / 2:  # too sure to be moved
         beta, eta = np.zeros_like(beta), np.zeros_like(eta) + offset
     value, score, information = _derivatives(counts, design, eta, link, lapse)
+    unit = np.eye(len(beta))
     for _ in range(60):
-        ridge = 1e-9 * max(float(np.trace(information)), 1e-12)  # keeps separated data solvable
-        step = np.linalg.solve(information + ridge * np.eye(len(beta)), score)
+        ridge = 1e-9 * max(float(information.trace()), 1e-12)  # keeps separated data solvable
+        step = np.linalg.solve(information + ridge * unit, score)
         for _ in range(20):
             new = _derivatives(counts, design, design @ (beta + step) + offset, link, lapse)
             if new[0] >= value:
@@ -121,8 +122,8 @@ def _derivatives(
     counts: Counts, design: np.ndarray, eta: np.ndarray, link: Link, lapse: float
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """The log-likelihood at a linear predictor, its gradient and the expected information."""
-    p, slope = _mean(np.clip(eta, -FAR, FAR), link)
-    p, slope = np.clip((1 - lapse) * p, 1e-13, 1 - 1e-13), (1 - lapse) * slope
+    p, slope = _mean(eta.clip(-FAR, FAR), link)
+    p, slope = ((1 - lapse) * p).clip(1e-13, 1 - 1e-13), (1 - lapse) * slope
     value = counts.successes @ np.log(p) + (counts.trials - counts.successes) @ np.log1p(-p)
     pull = slope / (p * (1 - p))
     score = design.T @ ((counts.successes - counts.trials * p) * pull)

@@ -5,11 +5,11 @@ conditions) and everything else is masked; then the claim's measure is taken; th
 demand. Only `Unmeasurable` becomes `inconclusive`: anything else that goes wrong is a bug and shows.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import inf, isinf
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import xarray as xr
@@ -107,13 +107,14 @@ class _Runs:
 def _chosen(
     claim: Claim, results: xr.Dataset, region: Region | None, conditions: Conditions | None, inside: bool
 ) -> _Runs:
-    status = results["status"]
+    labelled = results["status"]
+    status = labelled.variable  # masks have its labels: they need not be compared for every claim
     ran = status.notnull() & (status != RUNNING)
     spoken = ran if region is None else ran & _like(region(results), status)
     counts, meets = _conditions(results, spoken, conditions)
     asked = spoken & meets if inside else spoken
     words = ("converged", *claim.uses)
-    used = asked & status.isin([STATUS.index(word) for word in words])
+    used = asked & np.isin(status.values, [STATUS.index(word) for word in words])
     refutes = claim.kind in EVERY_RUN and "diverged" not in words
     lost = asked & (status == DIVERGED) & refutes
     counted = {word: int((asked & (status == i)).sum()) for i, word in enumerate(STATUS) if word not in words}
@@ -124,12 +125,14 @@ def _chosen(
         (used | lost, "no run is left to measure."),
     )
     nothing = next((reason for some, reason in reasons if not bool(some.any())), "")
-    return _Runs(used, lost, {word: many for word, many in counted.items() if many}, counts, nothing)
+    left_out = {word: many for word, many in counted.items() if many}
+    taken, gone = (labelled.copy(deep=False, data=some.values) for some in (used, lost))
+    return _Runs(taken, gone, left_out, counts, nothing)
 
 
 def _conditions(
-    results: xr.Dataset, spoken: xr.DataArray, conditions: Conditions | None
-) -> tuple[tuple[ConditionCount, ...], xr.DataArray]:
+    results: xr.Dataset, spoken: xr.Variable, conditions: Conditions | None
+) -> tuple[tuple[ConditionCount, ...], xr.Variable]:
     """The conditions counted over the grid points that have runs spoken of, and the points that meet them all."""
     points = _points(spoken)
     if conditions is None:
@@ -137,7 +140,7 @@ def _conditions(
     require(
         "trial" in results.coords, "these results do not know their trials; take them as `run` gives them."
     )
-    held: Any = results.coords["trial"].broadcast_like(points).transpose(*points.dims).values
+    held: Any = results.coords["trial"].variable.set_dims(points.sizes).transpose(*points.dims).values
     once = cache(conditions)  # equal trials are looked at once
     looked = {at: tuple(once(held[at].trial)) for at, some in np.ndenumerate(points.values) if some}
     meets = np.zeros(points.shape, bool)
@@ -146,15 +149,22 @@ def _conditions(
     return ConditionCount.of(looked.values()), points.copy(data=meets)
 
 
-def _points(runs: xr.DataArray) -> xr.DataArray:
+Runs = TypeVar("Runs", xr.DataArray, xr.Variable)
+
+
+def _points(runs: Runs) -> Runs:
     """The grid points that have such a run."""
     return runs.any("seed") if "seed" in runs.dims else runs
 
 
-def _like(mask: xr.DataArray, status: xr.DataArray) -> xr.DataArray:
+def _like(mask: xr.DataArray, status: xr.Variable) -> xr.Variable:
     beyond = sorted(str(d) for d in set(mask.dims) - set(status.dims))
     require(not beyond, f"a region marks cells and runs; this one also has {', '.join(beyond)}.")
-    return mask.broadcast_like(status).astype(bool).transpose(*status.dims)
+    require(
+        all(mask.sizes[d] == status.sizes[d] for d in mask.dims),
+        "a region marks every cell, also those that it leaves out.",
+    )
+    return mask.variable.astype(bool).set_dims(status.sizes).transpose(*status.dims)
 
 
 def _nowhere(counts: tuple[ConditionCount, ...], cells: int) -> str:
@@ -166,12 +176,16 @@ def _nowhere(counts: tuple[ConditionCount, ...], cells: int) -> str:
 def _masked(results: xr.Dataset, used: xr.DataArray) -> xr.Dataset:
     """The results with NaN wherever a run is not used; what belongs to grid points goes where no seed of them is used."""
 
+    @cache
+    def used_along(dims: tuple[Hashable, ...]) -> xr.Variable:
+        return used.variable.any([d for d in used.dims if d not in dims])
+
     def masked(variable: xr.Variable) -> xr.Variable:
         if not set(variable.dims) & set(used.dims):
             return variable
         # there is no NaN among truths; without their labels, which are the same, variables need not be aligned
         number = variable.astype(float) if variable.dtype == bool else variable
-        return number.where(used.variable.any([d for d in used.dims if d not in variable.dims]))
+        return number.where(used_along(variable.dims))
 
     return results.assign({name: masked(given.variable) for name, given in results.data_vars.items()})
 
