@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+export PYTHONDONTWRITEBYTECODE :=  # commands and tests start many processes, which would all compile the package anew
 
 .PHONY: demo test test-slow lint bench clean
 
