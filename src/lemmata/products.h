@@ -10,7 +10,7 @@
 
 #include "vectors.h"
 
-constexpr int MANY_ROWS = BYTES == 64 ? 12 : 4, TWO = 2;  // of vectors of a result that are made together
+constexpr int MANY_ROWS = BYTES == 64 ? 12 : 6, TWO = 2;  // of vectors of a result that are made together: most registers
 constexpr int ROWS_ALONG = BYTES == 64 ? 4 : 2, COLUMNS_ALONG = 4;  // of numbers that are sums along rows of both factors
 
 template <typename T>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "vectors.h"
 
@@ -17,11 +18,25 @@ struct Words {
   const Vector<Word>& operator[](int q) const { return of[q]; }
 };
 
+// Bits of words moved up, the uppermost to the bottom. Processors without an instruction for it move whole bytes at once.
+template <int TURN, int... BYTE>
+inline Vector<Word> bytes_turned(Vector<Word> words, std::integer_sequence<int, BYTE...>) {
+  const auto bytes = (Register<uint8_t>::type)words;
+  return (Vector<Word>)__builtin_shufflevector(bytes, bytes, (BYTE / 4 * 4 + (BYTE + 4 - TURN / 8) % 4)...);
+}
+template <int TURN>
+inline Vector<Word> turned(Vector<Word> words) {
+#if defined(__SSSE3__) && !defined(__AVX512F__)
+  if constexpr (TURN % 8 == 0) return bytes_turned<TURN>(words, std::make_integer_sequence<int, BYTES>{});
+#endif
+  return (words << TURN) | (words >> (32 - TURN));
+}
+
 template <int TURN, int MANY>
 inline void round_of(Words<MANY>& one, Words<MANY>& two) {
   UNROLL for (int q = 0; q < MANY; ++q) {
     one[q] += two[q];
-    two[q] = one[q] ^ ((two[q] << TURN) | (two[q] >> (32 - TURN)));
+    two[q] = one[q] ^ turned<TURN>(two[q]);
   }
 }
 

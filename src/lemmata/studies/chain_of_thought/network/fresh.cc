@@ -16,16 +16,19 @@
 #include "threefry.h"
 #include "vectors.h"
 
-constexpr int TILE = 4;  // patterns whose words are compared with as many others at a time
+constexpr int TILE = 4;  // patterns whose words are compared with the others together
 constexpr int KEYS = 3;  // that are kept of every prompt
+constexpr Word SIGN = 1u << 31;  // makes of words numbers with a sign in the same order, which all processors compare
 
 struct Sizes {
   int64_t prompts, examples, patterns, steps;
   std::vector<int64_t> walked;  // places from the beginning of a chain to each of its states
+  int64_t reach;                // the most of them
 
   Sizes(int64_t prompts, int64_t examples, int64_t patterns, int64_t steps)
       : prompts(prompts), examples(examples), patterns(patterns), steps(steps) {
     for (int64_t k = 0; k <= steps; ++k) walked.push_back(k * (k + 1) / 2 % patterns);
+    reach = *std::max_element(walked.begin(), walked.end());
   }
   int64_t rows() const { return 2 * patterns + steps; }
   int64_t columns() const { return patterns + steps; }
@@ -121,8 +124,8 @@ struct Drawn {
   void draw_words(const Keys& keys) {
     Word* const words = this->words;
     each_word(keys, 0, sizes.patterns,
-              [words](int64_t n, const Vector<Word>& one, const Vector<Word>& two) { row(words, n) = one ^ two; });
-    for (int64_t i = sizes.patterns; i < padded; ++i) row(words, i) = ~Row<Word>{};  // behind all others
+              [words](int64_t n, const Vector<Word>& one, const Vector<Word>& two) { row(words, n) = one ^ two ^ SIGN; });
+    for (int64_t i = sizes.patterns; i < padded; ++i) row(words, i) = ~Row<Word>{} ^ SIGN;  // behind all others
   }
 
   // A place is the rank of a random word (`random_cycle`).
@@ -130,24 +133,25 @@ struct Drawn {
     Word *const words = this->words, *const place = this->place;
     const Row<Word> numbers = Drawn::numbers();
     for (int64_t i = 0; i < padded; i += TILE) {
-      Row<Word> word[TILE], rank[TILE], other[TILE], others_rank[TILE];
-      UNROLL for (int r = 0; r < TILE; ++r) word[r] = row(words, i + r), rank[r] = numbers + Word((padded - 1 - i - r) * SIDE);
-      for (int64_t j = 0; j < i; j += TILE) {
-        UNROLL for (int c = 0; c < TILE; ++c) other[c] = row(words, j + c), others_rank[c] = row(place, j + c);
-        UNROLL for (int r = 0; r < TILE; ++r)
-          UNROLL for (int c = 0; c < TILE; ++c) order(other[c], word[r], others_rank[c], rank[r]);
-        UNROLL for (int c = 0; c < TILE; ++c) row(place, j + c) = others_rank[c];
+      Row<Word> word[TILE], rank[TILE];
+      UNROLL for (int r = 0; r < TILE; ++r) word[r] = row(words, i + r), rank[r] = Row<Word>{} + Word(i + r);
+      for (int64_t j = 0; j < i; ++j) {
+        const Row<Word> other = row(words, j);
+        Row<Word> others_rank = row(place, j);
+        UNROLL for (int r = 0; r < TILE; ++r) order(other, word[r], others_rank, rank[r]);
+        row(place, j) = others_rank;
       }
       UNROLL for (int r = 1; r < TILE; ++r)
         UNROLL for (int c = 0; c < r; ++c) order(word[c], word[r], rank[c], rank[r]);
       UNROLL for (int r = 0; r < TILE; ++r) row(place, i + r) = rank[r];
     }
+    for (int64_t i = 0; i < padded; ++i) row(place, i) = row(place, i) * Word(SIDE) + numbers;
   }
 
-  // One place on for the later of two words, one back for the earlier, which is the first where they are equal.
+  // Where the first of two words is larger, it has one more before it, and the other one less.
   static void order(const Row<Word>& first, const Row<Word>& second, Row<Word>& first_rank, Row<Word>& second_rank) {
-    const auto right = first <= second;
-    second_rank = right ? second_rank + Word(SIDE) : second_rank, first_rank = right ? first_rank - Word(SIDE) : first_rank;
+    const auto wrong = (Row<int32_t>)first > (Row<int32_t>)second;
+    first_rank -= (Row<Word>)wrong, second_rank += (Row<Word>)wrong;
   }
 
   // Patterns that lie `jax.random.randint(key, (examples,), 1, patterns)` after the given one, for all examples but the first.
@@ -211,7 +215,10 @@ class Layer {
   const int64_t patterns, steps, pairs, stride;
   Pair<T> *turned, *found;  // the table and its gradient, by columns: a query asks for two of them
   Pair<T> *lines, *both;    // these put together for every prompt; the same by place
-  T *top, *bottom, *miss;   // by place: what belongs to inputs and outputs of columns (then its gradient), and F - z
+  // By place: what belongs to inputs and outputs of columns (then its gradient), and F - z. Behind the last place the first ones
+  // come again, as far as a chain goes, so that columns need not turn there.
+  T *top, *bottom, *miss;
+  T* now;                   // what belongs to steps
   T *examples, *chained;    // by place: how many examples begin there, whether the query's chain does
   T* share;                 // attention, by step and beginning of a column
   Row<T> losses;
@@ -228,9 +235,10 @@ class Layer {
         found(scratch.numbers<Pair<T>>(s.columns() * stride)),
         lines(scratch.numbers<Pair<T>>(SIDE * stride)),
         both(scratch.zeros<Pair<T>>(pairs * SIDE)),
-        top(scratch.numbers<T>(pairs * SIDE)),
-        bottom(scratch.numbers<T>(pairs * SIDE)),
-        miss(scratch.numbers<T>(patterns * SIDE)),
+        top(scratch.numbers<T>((pairs + patterns) * SIDE)),
+        bottom(scratch.numbers<T>((pairs + patterns) * SIDE)),
+        miss(scratch.numbers<T>(2 * patterns * SIDE)),
+        now(scratch.numbers<T>(steps * SIDE)),
         examples(scratch.numbers<T>(patterns * SIDE)),
         chained(scratch.numbers<T>(patterns * SIDE)),
         share(scratch.numbers<T>(steps * patterns * SIDE)) {}
@@ -318,16 +326,11 @@ class Layer {
       const Word* const place = drawn.place + q;
       UNROLL for (int64_t n = 0; n < pairs; ++n) line[n] = both[place[n * SIDE]];
     }
-    for (int64_t n = 0; n < 2 * stride; n += WIDTH<T>)
-      for (int64_t begin = 0; begin < std::min(steps, count); ++begin) {  // prompts ask for one step after another
-        T* const now = &found[(patterns + drawn.step[begin]) * stride].one + n;
-        Vector<T> sum = at(now);
-        for (int64_t q = begin; q < count; q += steps) {
-          const Vector<T> line = at(&lines[q * stride].one + n);
-          at(&found[drawn.query[q] * stride].one + n) += line, sum += line;
-        }
-        at(now) = sum;
-      }
+    for (int64_t q = 0; q < count; ++q) {
+      const T* const line = &lines[q * stride].one;
+      T *const pattern = &found[drawn.query[q] * stride].one, *const now = &found[(patterns + drawn.step[q]) * stride].one;
+      for (int64_t n = 0; n < 2 * stride; n += WIDTH<T>) at(pattern + n) += at(line + n), at(now + n) += at(line + n);
+    }
   }
 
   // Calls `visit(column, often, input, output)` for the columns of a step, by the place where their chains begin: where in `share`,
@@ -336,20 +339,23 @@ class Layer {
   void each_column(int64_t k, const Row<T>& asked, Visit visit) const {
     const Row<T> more = asked > T(k) ? Row<T>{} + 1 : Row<T>{};
     const T *const examples = this->examples, *const chained = this->chained;
-    for (int64_t begin = 0; begin < patterns;) {  // as far as none of the places begins anew
-      const int64_t input = sizes.around(begin + sizes.walked[k]), output = sizes.around(begin + sizes.walked[k + 1]);
-      const int64_t count = patterns - std::max({begin, input, output});
-      for (int64_t n = 0; n < count; ++n)
-        visit(k * patterns + begin + n, row(chained, begin + n) * more + row(examples, begin + n), input + n, output + n);
-      begin += count;
-    }
+    const int64_t patterns = this->patterns, first = k * patterns, input = sizes.walked[k], output = sizes.walked[k + 1];
+    for (int64_t p = 0; p < patterns; ++p)
+      visit(first + p, row(chained, p) * more + row(examples, p), input + p, output + p);
+  }
+
+  // The first places again behind the last one; and what was added up there added to them.
+  void repeat(T* numbers) const { std::copy_n(numbers, sizes.reach * SIDE, numbers + patterns * SIDE); }
+  void gather(T* numbers) const {
+    const T* const more = numbers + patterns * SIDE;
+    for (int64_t p = 0, reach = sizes.reach; p < reach; ++p) row(numbers, p) += row(more, p);
   }
 
   // Attention of all columns, and by the places of their outputs, both before they are divided by their sum.
   void multiply(const Row<T>& asked) {
     T *const top = this->top, *const bottom = this->bottom, *const share = this->share, *const miss = this->miss;
     for (int64_t k = 0; k < steps; ++k) {
-      const Row<T> now = row(step(k), 0);
+      const Row<T> now = row(this->now, k);
       each_column(k, asked, [&](int64_t column, const Row<T>& often, int64_t input, int64_t output) {
         const Row<T> weight = often * now * (row(top, input) * row(bottom, output));
         row(share, column) = weight, row(miss, output) += weight;
@@ -363,7 +369,7 @@ class Layer {
     T *const top = this->top, *const bottom = this->bottom, *const share = this->share, *const miss = this->miss;
     Row<T> most = never;
     for (int64_t k = 0; k < steps; ++k) {
-      const Row<T> now = row(step(k), 0);
+      const Row<T> now = row(this->now, k);
       each_column(k, asked, [&](int64_t column, const Row<T>& often, int64_t input, int64_t output) {
         const Row<T> logit = often > 0 ? row(top, input) + row(bottom, output) + now : never;
         row(share, column) = logit, most = logit > most ? logit : most;
@@ -380,14 +386,19 @@ class Layer {
   // (which have (F - z)_i in common) and steps, and divided by the number of prompts.
   void attend(const Drawn& drawn, int64_t count) {
     T *const top = this->top, *const bottom = this->bottom, *const miss = this->miss, *const share = this->share;
+    T *const examples = this->examples, *const chained = this->chained;
+    const Word* const begun = drawn.begun;
+    const int64_t patterns = this->patterns, all = patterns + sizes.reach;
     const auto whole = [](const Row<Word>& of) { return __builtin_convertvector((Row<int32_t>)of, Row<T>); };
     const Row<T> start = whole(row(drawn.start, 0) / Word(SIDE)), end = whole(row(drawn.end, 0) / Word(SIDE));
     const Row<T> asked = whole(row(drawn.step, 0)), one = Row<T>{} + 1, none = {};
-    for (int64_t p = 0; p < patterns; ++p) {
-      row(examples, p) = whole(row(drawn.begun, p)), row(chained, p) = start == T(p) ? one : none;
-      row(miss, p) = none;
-    }
+    for (int64_t k = 0; k < steps; ++k) row(now, k) = row(step(k), 0);
+    repeat(top), repeat(bottom);
+    for (int64_t p = 0; p < patterns; ++p)
+      row(examples, p) = whole(row(begun, p)), row(chained, p) = start == T(p) ? one : none;
+    for (int64_t p = 0; p < all; ++p) row(miss, p) = none;
     moderate ? multiply(asked) : exponentiate(asked);
+    gather(miss);
     Row<T> total = {}, common = {}, squares = {};
     for (int64_t p = 0; p < patterns; ++p) total += row(miss, p);
     const Row<T> over = 1 / total;
@@ -399,16 +410,20 @@ class Layer {
     const T each = T(1) / sizes.prompts;
     for (int64_t p = 0; p < patterns; ++p) {
       const Row<T> pull = (row(miss, p) - common) * each;
-      row(bottom, p) *= pull, row(miss, p) = pull * over, row(top, p) = none;
+      row(bottom, p) *= pull, row(miss, p) = pull * over;
     }
+    repeat(miss);
+    for (int64_t p = 0; p < all; ++p) row(top, p) = none;
     for (int64_t k = 0; k < steps; ++k) {
       Row<T> sum = {};
       each_column(k, asked, [&](int64_t column, const Row<T>&, int64_t input, int64_t output) {
         const Row<T> pull = row(share, column) * row(miss, output);
         row(top, input) += pull, sum += pull;
       });
-      row(step(k), 0) = sum;
+      row(now, k) = sum;
     }
+    gather(top);
+    for (int64_t k = 0; k < steps; ++k) row(step(k), 0) = row(now, k);
   }
 };
 

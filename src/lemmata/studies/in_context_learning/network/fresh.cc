@@ -9,10 +9,12 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "elementary.h"
 #include "kernel.h"
 #include "products.h"
+#include "scratch.h"
 #include "threefry.h"
 #include "vectors.h"
 
@@ -38,23 +40,23 @@ template <typename T>
 struct Drawn {
   const Sizes& sizes;
   const int64_t stride;
-  int64_t many;                      // of the others
-  Zeros<T> chance, strength, label, other_labels;  // of every context; the first rows of `chance` are the roles
-  Zeros<int32_t> irrelevant, others, other_places;
+  int64_t many;                                 // of the others
+  T *chance, *strength, *label, *other_labels;  // of every context; the first rows of `chance` are the roles
+  int32_t *irrelevant, *others, *other_places;
   alignas(LINE) int32_t own[SIDE], opposite[SIDE];  // places of the patterns of the task
   int64_t query[SIDE], query_irrelevant[SIDE];
   alignas(LINE) T query_strength[SIDE], target[SIDE];
 
-  Drawn(const Sizes& s, int64_t stride)
+  Drawn(const Sizes& s, int64_t stride, Scratch& scratch)
       : sizes(s),
         stride(stride),
-        chance((4 * (s.room + 1) + GROUP) * SIDE),
-        strength(s.room * SIDE),
-        label(s.room * SIDE),
-        other_labels((s.room + 1) * SIDE),
-        irrelevant(s.room * SIDE),
-        others((s.room + 1) * SIDE),
-        other_places((s.room + 1) * SIDE) {}
+        chance(scratch.numbers<T>((4 * (s.room + 1) + GROUP) * SIDE)),
+        strength(scratch.numbers<T>(s.room * SIDE)),
+        label(scratch.numbers<T>(s.room * SIDE)),
+        other_labels(scratch.numbers<T>((s.room + 1) * SIDE)),
+        irrelevant(scratch.numbers<int32_t>(s.room * SIDE)),
+        others(scratch.numbers<int32_t>((s.room + 1) * SIDE)),
+        other_places(scratch.numbers<int32_t>((s.room + 1) * SIDE)) {}
 
   void draw(const Given<T>& given, const Word* key, int64_t offset, int64_t first) {
     const int64_t columns = sizes.room + 1;
@@ -79,8 +81,8 @@ struct Drawn {
         for (int64_t q = 0; q < SIDE; ++q) query_irrelevant[q] = disturbing[q];
         break;
       }
-      row<T>(label, i) = row(chance, i) < given.fraction / 2 ? row(target, 0) : -row(target, 0);
-      row<T>(strength, i) = strong, row<int32_t>(irrelevant, i) = row(begin, 0) + disturbing;
+      row(label, i) = row(chance, i) < given.fraction / 2 ? row(target, 0) : -row(target, 0);
+      row(strength, i) = strong, row(irrelevant, i) = row(begin, 0) + disturbing;
     }
     draw_others(given, keys, row(begin, 0));
   }
@@ -91,14 +93,19 @@ struct Drawn {
   // Pattern and label of contexts that the task does not decide.
   void draw_others(const Given<T>& given, const Keys& keys, const Row<int32_t>& begin) {
     many = 0;
-    for (int64_t n = 0; n < given.length * SIDE; ++n) others[many] = n, many += chance[n] >= given.fraction;
+    int32_t* const others = this->others;
+    for (int64_t i = 0, count = 0; i < given.length; ++i, many = count) {
+      alignas(LINE) int32_t other[SIDE];
+      row(other, 0) = __builtin_convertvector(row(chance, i) >= given.fraction, Row<int32_t>);
+      UNROLL for (int64_t q = 0; q < SIDE; ++q) others[count] = i * SIDE + q, count -= other[q];
+    }
     std::fill_n(others + many, SIDE, 0);
     const Row<int32_t> one = row(own, 0) - begin, two = row(opposite, 0) - begin;
     const Row<int32_t> lower = one < two ? one : two, upper = one < two ? two : one;
     const Word columns = sizes.room + 1;
     const T left = std::max<int64_t>(sizes.relevant - 2, 1);
     for (int64_t k = 0; k < many; k += SIDE) {
-      const Row<int32_t> which = row<int32_t>(others, k / SIDE), prompt = which % int32_t(SIDE);
+      const Row<int32_t> which = row(others, k / SIDE), prompt = which % int32_t(SIDE);
       const Vector<Word> context = (Vector<Word>)(which / int32_t(SIDE));
       Words<2> first, second, words, more;
       first[0] = first[1] = picked(keys.first, prompt), second[0] = second[1] = picked(keys.second, prompt);
@@ -107,45 +114,48 @@ struct Drawn {
       Row<int32_t> other = whole(uniform<T>(words[0], more[0]) * left);
       other -= other >= picked(lower, prompt);
       other -= other >= picked(upper, prompt);
-      row<int32_t>(other_places, k / SIDE) = picked(begin, prompt) + other;
-      row<T>(other_labels, k / SIDE) = uniform<T>(words[1], more[1]) < T(0.5) ? Row<T>{} + 1 : Row<T>{} - 1;
+      row(other_places, k / SIDE) = picked(begin, prompt) + other;
+      row(other_labels, k / SIDE) = uniform<T>(words[1], more[1]) < T(0.5) ? Row<T>{} + 1 : Row<T>{} - 1;
     }
     for (int64_t k = 0; k < many; ++k) label[others[k]] = other_labels[k];
   }
 };
+
+constexpr int64_t MANY_SIDES = 3, TOGETHER = MANY_SIDES * SIDE;  // prompts that are multiplied together: rows of whole tiles
 
 template <typename T>
 class Layer {
   const Sizes& sizes;
   const int64_t stride, features, wide;  // padded: coordinates, those of all heads, neurons
   // Folded weights and their gradients, W_Q^T W_K and W_O W_V, for patterns of length 1; the latter also turned.
-  Zeros<T> products, found_products, folded_hidden, turned_hidden, found_hidden;
-  Zeros<T> turned, votes, scale;       // for products; padded; of the coordinates of a token
-  Zeros<T> asked, share, along, pull;  // of prompts side by side
-  Zeros<T> all_mixed, all_gates;       // of those and some before them, whose part of a gradient is still to be added
+  T *products, *found_products, *folded_hidden, *turned_hidden, *found_hidden;
+  T *turned, *votes, *scale;  // for products; padded; of the coordinates of a token
+  T *asked, *along;           // of prompts side by side
+  T *share, *pull;            // of the prompts that are added together
+  T *all_mixed, *all_gates;   // of those and some before them, whose part of a gradient is still to be added
   int64_t held;
-  T *mixed, *gates;  // of prompts side by side
-  alignas(LINE) T outputs[SIDE], weight[SIDE];
+  T *mixed, *gates;  // of the prompts that are added together
+  alignas(LINE) T outputs[TOGETHER], weight[TOGETHER];
   Given<T> given;
   T loss;
 
  public:
-  explicit Layer(const Sizes& s);
+  Layer(const Sizes& s, Scratch& scratch);
 
   int64_t coordinates() const { return features; }
   const Given<T>& run() const { return given; }
 
   void begin(const Given<T>& run);
-  void add(Drawn<T>& drawn, int64_t count);
+  void add(Drawn<T>* drawn, int64_t count);
   void mean(T* mean_loss, T* query, T* key, T* value, T* hidden);
 
  private:
   // Without the places behind the coordinates of the last head.
   int64_t inner() const { return features - stride + sizes.dim(); }
 
-  void attend(Drawn<T>& drawn, int64_t head);
-  void vote(Drawn<T>& drawn, int64_t count);
-  void pull_back(Drawn<T>& drawn, int64_t head, int64_t count);
+  void attend(Drawn<T>& drawn, int64_t begin, int64_t head);
+  void vote(const Drawn<T>* drawn, int64_t count);
+  void pull_back(Drawn<T>& drawn, int64_t begin, int64_t head, int64_t count);
   void add_held();
 
   // The patterns of contexts times what each prompt has there.
@@ -153,7 +163,7 @@ class Layer {
     alignas(LINE) T own[SIDE], opposite[SIDE];
     for (int64_t q = 0; q < SIDE; ++q) own[q] = from[drawn.own[q]], opposite[q] = from[drawn.opposite[q]];
     for (int64_t i = 0; i < given.length; ++i) {
-      const Row<T> role = row<T>(drawn.chance, i);
+      const Row<T> role = row(drawn.chance, i);
       row(found, i) = role < given.fraction / 2 ? row(own, 0) : role < given.fraction ? row(opposite, 0) : Row<T>{};
     }
     const int32_t *others = drawn.others, *places = drawn.other_places, *irrelevant = drawn.irrelevant;
@@ -168,16 +178,19 @@ class Layer {
       for (int64_t d = 0; d < stride; d += WIDTH<T>) at(to + q * features + d) = Vector<T>{};
     Row<T> own = {}, opposite = {}, label = {};
     for (int64_t i = 0; i < given.length; ++i) {
-      const Row<T> role = row<T>(drawn.chance, i), here = row(weights, i), one = role < given.fraction / 2 ? here : Row<T>{};
-      own += one, opposite += role < given.fraction ? here - one : Row<T>{}, label += here * row<T>(drawn.label, i);
+      const Row<T> role = row(drawn.chance, i), here = row(weights, i), one = role < given.fraction / 2 ? here : Row<T>{};
+      own += one, opposite += role < given.fraction ? here - one : Row<T>{}, label += here * row(drawn.label, i);
     }
     const int64_t last = sizes.dim() - 1;
     for (int64_t q = 0; q < SIDE; ++q)
       to[drawn.own[q]] = own[q], to[drawn.opposite[q]] = opposite[q], to[q * features + last] = label[q];
     const int32_t *others = drawn.others, *places = drawn.other_places, *irrelevant = drawn.irrelevant;
     for (int64_t k = 0; k < drawn.many; ++k) to[places[k]] += weights[others[k]];
-    const T* strength = drawn.strength;
-    for (int64_t n = 0; n < given.length * SIDE; ++n) to[irrelevant[n]] += weights[n] * strength[n];
+    for (int64_t i = 0; i < given.length; ++i) {
+      alignas(LINE) T part[SIDE];
+      row(part, 0) = row(weights, i) * row(drawn.strength, i);
+      UNROLL for (int64_t q = 0; q < SIDE; ++q) to[irrelevant[i * SIDE + q]] += part[q];
+    }
   }
 
   // The label's coordinate of each prompt.
@@ -198,37 +211,37 @@ class Layer {
 
 template <typename T>
 constexpr int64_t STEP = TWO * WIDTH<T>;
-constexpr int64_t MOST_HELD = 8 * SIDE;  // prompts: long sums stay in registers
+constexpr int64_t MOST_HELD = 3 * TOGETHER;  // prompts: long sums stay in registers
 
 template <typename T>
-Layer<T>::Layer(const Sizes& s)
+Layer<T>::Layer(const Sizes& s, Scratch& scratch)
     : sizes(s),
       stride(rounded_up(s.dim(), STEP<T>)),
       features(s.heads * stride),
       wide(rounded_up(s.neurons, STEP<T>)),
-      products(features * stride),
-      found_products(features * stride),
-      folded_hidden(features * wide),
-      turned_hidden(wide * features),
-      found_hidden(features * wide),
-      turned(std::max(stride, wide) * stride),
-      votes(wide),
-      scale(stride),
-      asked(SIDE * features),
-      share(s.heads * s.room * SIDE),
-      along(s.room * SIDE),
-      pull(SIDE * features),
-      all_mixed(MOST_HELD * features),
-      all_gates(MOST_HELD * wide) {}
+      products(scratch.zeros<T>(features * stride)),
+      found_products(scratch.zeros<T>(features * stride)),
+      folded_hidden(scratch.zeros<T>(features * wide)),
+      turned_hidden(scratch.zeros<T>(wide * features)),
+      found_hidden(scratch.zeros<T>(features * wide)),
+      turned(scratch.zeros<T>(std::max(stride, wide) * stride)),
+      votes(scratch.zeros<T>(wide)),
+      scale(scratch.zeros<T>(stride)),
+      asked(scratch.zeros<T>(SIDE * features)),
+      along(scratch.zeros<T>(s.room * SIDE)),
+      share(scratch.zeros<T>(s.heads * s.room * TOGETHER)),
+      pull(scratch.zeros<T>(TOGETHER * features)),
+      all_mixed(scratch.zeros<T>(MOST_HELD * features)),
+      all_gates(scratch.zeros<T>(MOST_HELD * wide)) {}
 
 // Folds the weights.
 template <typename T>
 void Layer<T>::begin(const Given<T>& run) {
   given = run, loss = 0, held = 0;
   const int64_t dim = sizes.dim(), neurons = sizes.neurons;
-  std::fill_n(scale + 0, dim - 1, given.norm), scale[dim - 1] = 1;
-  std::copy_n(given.votes, neurons, votes + 0);
-  std::fill_n(found_products + 0, features * stride, T(0)), std::fill_n(found_hidden + 0, features * wide, T(0));
+  std::fill_n(scale, dim - 1, given.norm), scale[dim - 1] = 1;
+  std::copy_n(given.votes, neurons, votes);
+  std::fill_n(found_products, features * stride, T(0)), std::fill_n(found_hidden, features * wide, T(0));
   for (int64_t h = 0; h < sizes.heads; ++h) {
     T *to_product = products + h * stride * stride, *to_hidden = folded_hidden + h * stride * wide;
     const int64_t first = h * sizes.keys * dim, second = h * sizes.values * dim, third = h * sizes.values * neurons;
@@ -242,11 +255,13 @@ void Layer<T>::begin(const Given<T>& run) {
 }
 
 template <typename T>
-void Layer<T>::add(Drawn<T>& drawn, int64_t count) {
+void Layer<T>::add(Drawn<T>* drawn, int64_t count) {
   mixed = all_mixed + held * features, gates = all_gates + held * wide;
-  for (int64_t h = 0; h < sizes.heads; ++h) attend(drawn, h);
+  for (int64_t q = 0; q < count; q += SIDE)
+    for (int64_t h = 0; h < sizes.heads; ++h) attend(drawn[q / SIDE], q, h);
   vote(drawn, count);
-  for (int64_t h = 0; h < sizes.heads; ++h) pull_back(drawn, h, count);
+  for (int64_t q = 0; q < count; q += SIDE)
+    for (int64_t h = 0; h < sizes.heads; ++h) pull_back(drawn[q / SIDE], q, h, std::min(SIDE, count - q));
   for (int64_t q = 0; q < count; ++q)
     for (int64_t d = 0; d < features; d += WIDTH<T>) at(mixed + q * features + d) *= weight[q];
   held += count;
@@ -260,11 +275,12 @@ void Layer<T>::add_held() {
   held = 0;
 }
 
-// The attention of a head and what it sees: logits p_i . W_Q^T W_K^T p_query, h = sum_i p_i attn_i.
+// The attention of a head and what it sees: logits p_i . W_Q^T W_K^T p_query, h = sum_i p_i attn_i; of prompts side by side that
+// come from place `begin` on.
 template <typename T>
-void Layer<T>::attend(Drawn<T>& drawn, int64_t head) {
+void Layer<T>::attend(Drawn<T>& drawn, int64_t begin, int64_t head) {
   const T* from = products + head * stride * stride;
-  T *question = asked + head * stride, *own = share + head * sizes.room * SIDE;
+  T *question = asked + head * stride, *own = share + (begin * sizes.heads + head * SIDE) * sizes.room;
   for (int64_t q = 0; q < SIDE; ++q) {
     const T *one = from + drawn.query[q] * stride, *other = from + drawn.query_irrelevant[q] * stride;
     for (int64_t d = 0; d < stride; d += WIDTH<T>)
@@ -274,20 +290,20 @@ void Layer<T>::attend(Drawn<T>& drawn, int64_t head) {
   gather(drawn, question, own);
   const Row<T> label = label_of(question);
   for (int64_t i = 0; i < given.length; ++i) {
-    row(own, i) += label * row<T>(drawn.label, i);
+    row(own, i) += label * row(drawn.label, i);
     most = row(own, i) > most ? row(own, i) : most;
   }
   for (int64_t i = 0; i < given.length; ++i) total += row(own, i) = exp_below_of<T>(row(own, i) - most);
   const Row<T> over = 1 / total;
   for (int64_t i = 0; i < given.length; ++i) row(own, i) *= over;
-  scatter(drawn, own, mixed + head * stride);
+  scatter(drawn, own, mixed + begin * features + head * stride);
 }
 
 // Outputs and loss, and what a prompt weighs in its gradient; `pull` becomes the gradient of outputs in what the heads see.
 template <typename T>
-void Layer<T>::vote(Drawn<T>& drawn, int64_t count) {
+void Layer<T>::vote(const Drawn<T>* drawn, int64_t count) {
   product<false, T>(by_rows<T>(mixed, features), {folded_hidden, wide}, {gates, wide}, count, wide, inner());
-  for (int64_t begin = 0; begin < SIDE; begin += WIDTH<T>) {
+  for (int64_t begin = 0; begin < count; begin += WIDTH<T>) {
     Vector<T> sum[WIDTH<T>];
     for (int64_t q = 0; q < WIDTH<T>; ++q) {
       T* const own = gates + (begin + q) * wide;
@@ -300,8 +316,8 @@ void Layer<T>::vote(Drawn<T>& drawn, int64_t count) {
     }
     at(outputs + begin) = sums_of<T>(sum);
   }
-  for (int64_t q = 0; q < SIDE; ++q) {
-    const T target = drawn.target[q], margin = target * outputs[q];
+  for (int64_t q = 0; q < rounded_up(count, SIDE); ++q) {
+    const T target = drawn[q / SIDE].target[q % SIDE], margin = target * outputs[q];
     weight[q] = 0;
     if (q < count) {
       if (given.logistic) {
@@ -320,23 +336,24 @@ void Layer<T>::vote(Drawn<T>& drawn, int64_t count) {
 
 // From what a head sees to its W_Q^T W_K: with c the gradient in h, that in the question is sum_i attn_i (c . (p_i - h)) p_i.
 template <typename T>
-void Layer<T>::pull_back(Drawn<T>& drawn, int64_t head, int64_t count) {
+void Layer<T>::pull_back(Drawn<T>& drawn, int64_t begin, int64_t head, int64_t count) {
   alignas(LINE) T common[SIDE];
-  for (int64_t begin = 0; begin < SIDE; begin += WIDTH<T>) {
+  const T *to_all = pull + begin * features + head * stride, *all_seen = mixed + begin * features + head * stride;
+  for (int64_t some = 0; some < SIDE; some += WIDTH<T>) {
     Vector<T> sum[WIDTH<T>];
     for (int64_t q = 0; q < WIDTH<T>; ++q) {
-      const T *to = pull + (begin + q) * features + head * stride, *seen = mixed + (begin + q) * features + head * stride;
+      const T *to = to_all + (some + q) * features, *seen = all_seen + (some + q) * features;
       Vector<T> both = {};
       for (int64_t d = 0; d < stride; d += WIDTH<T>) both += at(to + d) * at(seen + d);
       sum[q] = both;
     }
-    at(common + begin) = sums_of<T>(sum);
+    at(common + some) = sums_of<T>(sum);
   }
-  T *question = asked + head * stride, *own = share + head * sizes.room * SIDE;
-  gather(drawn, pull + head * stride, along);
-  const Row<T> label = label_of(pull + head * stride);
+  T *question = asked + head * stride, *own = share + (begin * sizes.heads + head * SIDE) * sizes.room;
+  gather(drawn, to_all, along);
+  const Row<T> label = label_of(to_all);
   for (int64_t i = 0; i < given.length; ++i)
-    row(own, i) *= row(weight, 0) * (row<T>(along, i) + label * row<T>(drawn.label, i) - row(common, 0));
+    row(own, i) *= row(weight + begin, 0) * (row(along, i) + label * row(drawn.label, i) - row(common, 0));
   scatter(drawn, own, question);
   for (int64_t q = 0; q < count; ++q) {
     T *one = found_products + (head * stride + drawn.query[q]) * stride;
@@ -375,8 +392,10 @@ void fresh(Call call) {
   const int64_t relevant = call.number("relevant"), logistic = call.number("logistic");
   const Sizes sizes{prompts,         room,           relevant,        call.last(0, 1) - relevant - 1, call.last(0, 3),
                     call.last(3, 1), call.last(0, 2), call.last(2, 2)};
-  Layer<T> layer(sizes);
-  Drawn<T> drawn(sizes, layer.coordinates());
+  Scratch scratch;
+  Layer<T> layer(sizes, scratch);
+  std::vector<Drawn<T>> drawn;
+  for (int64_t n = 0; n < MANY_SIDES; ++n) drawn.emplace_back(sizes, layer.coordinates(), scratch);
   for (int64_t run = 0; run < runs; ++run) {
     const auto own = [=](int place) { return call.given<T>(place) + run * (call.count_given(place) / runs); };
     const auto whole = [=](int place) { return call.given<int64_t>(place) + run * (call.count_given(place) / runs); };
@@ -388,9 +407,10 @@ void fresh(Call call) {
     int64_t offset = 0;
     each_word<1>(part_of(folded(words, prompts), 1), 0, 1,
                  [&](int64_t, const Vector<Word>&, const Vector<Word>& two) { offset = two[0] % (1 << 20); });
-    for (int64_t first = 0; first < prompts; first += SIDE) {
-      drawn.draw(layer.run(), words, offset, first);
-      layer.add(drawn, std::min(SIDE, prompts - first));
+    for (int64_t first = 0; first < prompts; first += TOGETHER) {
+      const int64_t count = std::min(TOGETHER, prompts - first);
+      for (int64_t q = 0; q < count; q += SIDE) drawn[q / SIDE].draw(layer.run(), words, offset, first + q);
+      layer.add(drawn.data(), count);
     }
     layer.mean(to(0), to(1), to(2), to(3), to(4));
   }
