@@ -12,7 +12,7 @@
 #include "products.h"
 #include "vectors.h"
 
-constexpr int STREAMS = 4;                      // dimensions that are read together
+constexpr int STREAMS = 4;                    // dimensions that are read together
 constexpr int FETCHED = BYTES == 64 ? 3 : 1;  // cache lines fetched in every round of a product: smaller tiles have more rounds
 
 // What is fetched into the cache while products are made.
