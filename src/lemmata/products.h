@@ -35,32 +35,38 @@ Left<T> by_columns(const T* at, int64_t stride) {
   return {at, 1, stride};
 }
 
+// What else is done in every round of a product: nothing, or the fetching of what comes after it.
+struct Nothing {
+  void operator()() const {}
+};
+
 // R rows and C vectors of a product, `apart` columns from vector to vector.
-template <int R, int C, typename T>
-inline void tile(Left<T> a, Matrix<const T> b, int64_t apart, int64_t inner, Vector<T> (&sum)[R][C]) {
+template <int R, int C, typename T, typename Also>
+inline void tile(Left<T> a, Matrix<const T> b, int64_t apart, int64_t inner, Vector<T> (&sum)[R][C], Also& also) {
   for (int64_t k = 0; k < inner; ++k) {
     Vector<T> right[C];
     UNROLL for (int q = 0; q < C; ++q) right[q] = at(b.row(k) + q * apart);
     UNROLL for (int r = 0; r < R; ++r)
       UNROLL for (int q = 0; q < C; ++q) sum[r][q] += a.at[r * a.row + k * a.column] * right[q];
+    also();
   }
 }
 
 // Vectors may have columns in common, which come out the same.
-template <int R, int C, typename T>
-void whole_tile(bool added, Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t apart, int64_t inner) {
+template <int R, int C, typename T, typename Also>
+void whole_tile(bool added, Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t apart, int64_t inner, Also& also) {
   Vector<T> sum[R][C] = {};
   if (added)
     UNROLL for (int r = 0; r < R; ++r) UNROLL for (int q = 0; q < C; ++q) sum[r][q] = at(c.row(r) + q * apart);
-  tile<R, C, T>(a, b, apart, inner, sum);
+  tile<R, C, T>(a, b, apart, inner, sum, also);
   UNROLL for (int r = 0; r < R; ++r) UNROLL for (int q = 0; q < C; ++q) at(c.row(r) + q * apart) = sum[r][q];
 }
 
 // The last columns, fewer than a vector holds: made with some before them, which are left as they are.
-template <int R, typename T>
-void last_tile(bool added, Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t inner, int64_t rest) {
+template <int R, typename T, typename Also>
+void last_tile(bool added, Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t inner, int64_t rest, Also& also) {
   Vector<T> sum[R][1] = {};
-  tile<R, 1, T>(a, {b.at + rest - WIDTH<T>, b.stride}, 0, inner, sum);
+  tile<R, 1, T>(a, {b.at + rest - WIDTH<T>, b.stride}, 0, inner, sum, also);
   for (int r = 0; r < R; ++r) {
     T found[WIDTH<T>];
     std::memcpy(found, &sum[r][0], sizeof found);
@@ -69,21 +75,21 @@ void last_tile(bool added, Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t in
 }
 
 // R rows, or fewer, of the next columns: two vectors of them, or all that are left.
-template <int R, typename T>
-void any_tile(bool added, Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t inner, int64_t left) {
+template <int R, typename T, typename Also>
+void any_tile(bool added, Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t inner, int64_t left, Also& also) {
   if constexpr (R > 1)
-    if (rows < R) return any_tile<R - 1, T>(added, a, b, c, rows, inner, left);
+    if (rows < R) return any_tile<R - 1, T>(added, a, b, c, rows, inner, left, also);
   if (left > WIDTH<T>)
-    whole_tile<R, TWO, T>(added, a, b, c, std::min(left - WIDTH<T>, WIDTH<T>), inner);
+    whole_tile<R, TWO, T>(added, a, b, c, std::min(left - WIDTH<T>, WIDTH<T>), inner, also);
   else if (left == WIDTH<T>)
-    whole_tile<R, 1, T>(added, a, b, c, 0, inner);
+    whole_tile<R, 1, T>(added, a, b, c, 0, inner, also);
   else
-    last_tile<R, T>(added, a, b, c, inner, left);
+    last_tile<R, T>(added, a, b, c, inner, left, also);
 }
 
 // c = a b, or c += a b.
-template <bool ADDED, typename T>
-void product(Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t columns, int64_t inner) {
+template <bool ADDED, typename T, typename Also = const Nothing>
+void product(Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t columns, int64_t inner, Also& also = Nothing{}) {
   if (columns < WIDTH<T>) {
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < columns; ++j) {
@@ -98,7 +104,7 @@ void product(Left<T> a, Matrix<const T> b, Matrix<T> c, int64_t rows, int64_t co
     for (int64_t part = 0; part < parts; ++part) {
       const int64_t i = rows * part / parts, end = rows * (part + 1) / parts;
       any_tile<MANY_ROWS, T>(ADDED, {a.at + i * a.row, a.row, a.column}, {b.at + j, b.stride}, {c.row(i) + j, c.stride},
-                             end - i, inner, columns - j);
+                             end - i, inner, columns - j, also);
     }
 }
 

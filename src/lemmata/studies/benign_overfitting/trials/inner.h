@@ -10,12 +10,23 @@
 #include "products.h"
 #include "vectors.h"
 
-// Block after block of the largest size, then of half of it, and so on: `part(begin, size)` for all of `count` rows, the size
-// as a constant of the compiler.
 template <int SIZE, typename Part>
-inline void in_blocks(int64_t count, Part part, int64_t begin = 0) {
-  for (; begin + SIZE <= count; begin += SIZE) part(begin, std::integral_constant<int, SIZE>{});
-  if constexpr (SIZE > 1) in_blocks<SIZE / 2>(count, part, begin);
+inline void sized(int64_t size, Part part) {
+  if (size == SIZE)
+    part(std::integral_constant<int, SIZE>{});
+  else if constexpr (SIZE > 1)
+    sized<SIZE - 1>(size, part);
+}
+
+// Blocks of nearly the same size, at most MOST: `part(begin, size)` for all of `count` rows, the size as a constant of the
+// compiler. A small block at the end would wait for its own sums.
+template <int MOST, typename Part>
+inline void in_blocks(int64_t count, Part part) {
+  const int64_t blocks = (count + MOST - 1) / MOST;
+  for (int64_t block = 0; block < blocks; ++block) {
+    const int64_t begin = count * block / blocks, end = count * (block + 1) / blocks;
+    sized<MOST>(end - begin, [&](auto size) { part(begin, size); });
+  }
 }
 
 // The last numbers of a row that do not fill a vector, behind zeros (or before them, where the row is shorter than a vector).

@@ -14,7 +14,7 @@
 #include "kernel.h"
 #include "vectors.h"
 
-constexpr int ROWS = BYTES == 64 ? 8 : 4;  // of pairs of vectors that a product keeps in registers
+constexpr int ROWS = BYTES == 64 ? 8 : 6;  // of pairs of vectors that a product keeps in registers
 
 struct Sizes {
   int64_t samples, tokens, features, basis;

@@ -14,7 +14,8 @@
 #include "threefry.h"
 #include "vectors.h"
 
-constexpr int PAIR = 2;  // rows of V that move together
+constexpr int PAIR = 2;                       // rows of V that move together
+constexpr int SLOPES = BYTES == 64 ? 12 : 4;  // rows of slopes that move them together
 
 // A by rows, and what its nodes have.
 template <typename T>
@@ -161,7 +162,7 @@ void move_back(const T* slope, const T* mixed, T* v, T* by_mixed, int64_t many, 
     return product<true, T>(by_columns<T>(mixed, width), {slope, width}, {v, width}, width, width, many);
   }
   // Slopes vector by vector (vector of columns, row, column); the last vector ends with the rows, behind zeros.
-  const int64_t whole = width / W * W, rest = width - whole, parts = (many + MANY_ROWS - 1) / MANY_ROWS;
+  const int64_t whole = width / W * W, rest = width - whole, parts = (many + SLOPES - 1) / SLOPES;
   T *slopes = scratch.zeros<T>(rounded_up(width, W) * many), *sums = scratch.numbers<T>(many * W * W);
   T *factor = scratch.numbers<T>(many * PAIR), *copy = scratch.numbers<T>(PAIR * width);
   for (int64_t u = 0; u < many; ++u) {
@@ -179,7 +180,7 @@ void move_back(const T* slope, const T* mixed, T* v, T* by_mixed, int64_t many, 
       const T* old = parts > 1 ? std::copy_n(pair, width + apart, copy) - width - apart : pair;
       for (int64_t part = 0; part < parts; ++part) {
         const int64_t i = many * part / parts, end = many * (part + 1) / parts;
-        move_pair<MANY_ROWS, T>(end - i, slopes + i * W, many, factor + i * PAIR, old, pair, width, apart,
+        move_pair<SLOPES, T>(end - i, slopes + i * W, many, factor + i * PAIR, old, pair, width, apart,
                                 sums + (i * W + r) * W);
       }
     }

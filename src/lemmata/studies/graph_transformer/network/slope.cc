@@ -38,8 +38,8 @@ struct Sets {
   int64_t rows, batch, slots;
 };
 
-// Half a register, where that is one too: tokens are short, and fill whole ones badly.
-constexpr int HALF_BYTES = BYTES == 16 ? BYTES : BYTES / 2;
+// Half a register where registers are long: tokens are short, and fill such badly. Shorter ones are taken whole.
+constexpr int HALF_BYTES = std::min(BYTES, 32);
 template <typename T>
 using Half = typename Register<T, HALF_BYTES>::type;
 template <typename T>

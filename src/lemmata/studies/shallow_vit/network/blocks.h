@@ -11,7 +11,7 @@
 #include "vectors.h"
 
 constexpr int HIGH = 6, BROAD = BYTES == 64 ? 4 : 2;  // rows and registers of a block in `product`
-constexpr int PAIRS = BYTES == 64 ? 8 : 4;            // rows that `dots` pairs with two others
+constexpr int PAIRS = BYTES == 64 ? 8 : 6;            // rows that `dots` pairs with two others
 
 #define FLAT __attribute__((flatten)) inline  // with all that it calls in one piece
 
@@ -69,8 +69,7 @@ template <typename T, typename Keep>
 FLAT void dots(const T* a, int64_t a_stride, int64_t rows, const T* b, int64_t b_stride, int64_t columns, int64_t length,
                  const Keep& keep) {
   constexpr int64_t W = WIDTH<T>;
-  constexpr int COUNT = 2 * PAIRS;
-  static_assert(COUNT % W == 0, "sums are taken of whole registers");
+  constexpr int COUNT = (2 * PAIRS + W - 1) / W * W;  // sums are taken of whole registers
   for (int64_t i = 0; i < rows; i += PAIRS)
     for (int64_t j = 0; j < columns; j += 2) {
       const T *left[PAIRS], *first = b + j * b_stride, *second = b + std::min(j + 1, columns - 1) * b_stride;

@@ -12,45 +12,19 @@
 #include "products.h"
 #include "vectors.h"
 
-constexpr int ROWS = BYTES == 64 ? 8 : 4, COLUMNS = 2;  // of vectors that a product keeps in registers
-constexpr int STREAMS = 4;                              // dimensions that are read together
-constexpr int FETCHED = 3;                              // cache lines fetched in every round of a product
+constexpr int STREAMS = 4;                    // dimensions that are read together
+constexpr int FETCHED = BYTES == 64 ? 3 : 1;  // cache lines fetched in every round of a product: smaller tiles have more rounds
 
 // What is fetched into the cache while products are made.
 struct Ahead {
   const char *next, *end;
 
-  void fetch() {
+  void operator()() {
     if (next >= end) return;
     UNROLL for (int k = 0; k < FETCHED; ++k) __builtin_prefetch(next + k * LINE, 0, 2);
     next += FETCHED * LINE;
   }
 };
-
-// c = a b, or c += a^T b; all with rows of `stride` numbers, `rows` a multiple of ROWS and `stride` of COLUMNS vectors.
-template <bool ADDED, typename T>
-void product(const T* a, const T* b, T* c, int64_t stride, int64_t rows, int64_t inner, Ahead& ahead) {
-  constexpr int64_t W = WIDTH<T>;
-  for (int64_t j = 0; j < stride; j += COLUMNS * W)
-    for (int64_t i = 0; i < rows; i += ROWS) {
-      T* corner = c + i * stride + j;
-      Vector<T> sum[ROWS][COLUMNS] = {};
-      if (ADDED)
-        UNROLL for (int r = 0; r < ROWS; ++r)
-          UNROLL for (int q = 0; q < COLUMNS; ++q) sum[r][q] = at(corner + r * stride + q * W);
-      for (int64_t k = 0; k < inner; ++k) {
-        Vector<T> right[COLUMNS];
-        UNROLL for (int q = 0; q < COLUMNS; ++q) right[q] = at(b + k * stride + j + q * W);
-        UNROLL for (int r = 0; r < ROWS; ++r) {
-          const T left = ADDED ? a[k * stride + i + r] : a[(i + r) * stride + k];
-          UNROLL for (int q = 0; q < COLUMNS; ++q) sum[r][q] += left * right[q];
-        }
-        ahead.fetch();
-      }
-      UNROLL for (int r = 0; r < ROWS; ++r)
-        UNROLL for (int q = 0; q < COLUMNS; ++q) at(corner + r * stride + q * W) = sum[r][q];
-    }
-}
 
 // u = sum_k v_k x_k: the projections of a block, `count` numbers for each of its dimensions.
 template <typename T>
@@ -126,8 +100,7 @@ void pulled(Call call) {
   const int64_t blocks = shape[0], dimension = shape[1], block = shape[2], count = shape[3];
   const int64_t degree = call.number("degree");
   constexpr int64_t W = WIDTH<T>;
-  const int64_t stride = rounded_up(count, std::max<int64_t>(COLUMNS * W, ROWS));
-  const int64_t rows = rounded_up(block, std::max<int64_t>(W, ROWS));
+  const int64_t stride = rounded_up(count, W), rows = rounded_up(block, W);
   Zeros<T> plain(stride * stride), turned(stride * stride), found(stride * stride), found_value(dimension * W);
   Zeros<T> u(rows * stride), z(rows * stride), w(rows * stride), row(block * count);
   const bool padded = count < stride;  // else samples lie there as they do in a block
@@ -142,7 +115,7 @@ void pulled(Call call) {
     Ahead ahead{reinterpret_cast<const char*>(x + size), reinterpret_cast<const char*>(x + 2 * size)};
     project<T>(x, value, dimension, block * count, padded ? row : u);
     for (int64_t s = 0; padded && s < block; ++s) std::memcpy(u + s * stride, row + s * count, count * sizeof(T));
-    product<false, T>(u, turned, z, stride, rows, count, ahead);
+    product<false, T>(by_rows<T>(u, stride), {turned, stride}, {z, stride}, block, stride, count, ahead);
     for (int64_t s = 0; s < block; s += W) {
       const int64_t some = std::min(W, block - s);
       T label[W] = {}, margin[W];
@@ -150,8 +123,8 @@ void pulled(Call call) {
       at(margin) = pull_of<T>(z + s * stride, stride, count, at(label), linear, degree);
       std::copy_n(margin, some, margins + n * block + s);
     }
-    product<true, T>(z, u, found, stride, stride, block, ahead);
-    product<false, T>(z, plain, w, stride, rows, count, ahead);
+    product<true, T>(by_columns<T>(z, stride), {u, stride}, {found, stride}, count, stride, block, ahead);
+    product<false, T>(by_rows<T>(z, stride), {plain, stride}, {w, stride}, block, stride, count, ahead);
     for (int64_t s = 0; padded && s < block; ++s) std::memcpy(row + s * count, w + s * stride, count * sizeof(T));
     pull_back<T>(x, padded ? row : w, dimension, block * count, found_value);
   }
