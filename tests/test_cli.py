@@ -1,5 +1,7 @@
 """What a user types, and what comes back."""
 
+import contextlib
+import io
 import json
 import os
 import shutil
@@ -21,11 +23,17 @@ RUN = ["run", "benign-overfitting/fig1", "--scale", "smoke", "--workers", "0"]
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory):
-    """Figure 1 at smoke scale, run once."""
-    folder = tmp_path_factory.mktemp("cli") / "out"
-    assert main([*RUN, "--out", str(folder)]) == 0
-    return folder
+def first_run(tmp_path_factory):
+    """Figure 1 at smoke scale, run once: its folder, and what the command said."""
+    folder, printed = tmp_path_factory.mktemp("cli") / "out", io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        assert main([*RUN, "--out", str(folder), "--json"]) == 0
+    return folder, json.loads(printed.getvalue())
+
+
+@pytest.fixture(scope="module")
+def ran(first_run):
+    return first_run[0]
 
 
 def said(capsys, *words):
@@ -52,8 +60,8 @@ def test_list_imports_nothing_heavy():
     assert done.stdout.strip().endswith("[]")
 
 
-def test_run_leaves_a_picture_results_and_a_manifest(ran, capsys):
-    report = said(capsys, *RUN, "--out", str(ran), "--json")
+def test_run_leaves_a_picture_results_and_a_manifest(first_run):
+    ran, report = first_run
     assert report["cells"] == report["done"] == 12
     assert report["failed"] == 0
     assert Path(report["picture"]).read_bytes().startswith(b"\x89PNG")

@@ -4,6 +4,7 @@ study only says what is drawn, what is minimised and what to look at.
 
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import cache
 from typing import Literal, NamedTuple
 
 import equinox as eqx
@@ -99,6 +100,7 @@ class Trained(Descending):
         return self.descent.log_steps_to(self.steps)
 
 
+@cache  # every cell of a sweep asks, again and again
 def log_spaced(last: int, count: int) -> tuple[int, ...]:
     """Whole numbers from 0 to `last`, about `count` of them, evenly spaced in the logarithm.
 

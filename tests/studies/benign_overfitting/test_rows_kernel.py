@@ -34,7 +34,7 @@ def some_rows(samples, tokens, basis, dtype, seed=0, size=0.3):
         readout_square=jnp.asarray(0.8, dtype),
         fresh=Fresh(*[jnp.zeros(0, dtype)] * 6),
     )
-    moved = [normal(*like.shape) for like in Rows.begin(start)[1:]]
+    moved = [normal(*like.shape) for like in jax.eval_shape(Rows.begin, start)[1:]]
     return Rows(start, *moved)
 
 

@@ -99,8 +99,8 @@ def test_noise_off_all_that_was_trained_sees_only_the_initial_weights():
     np.testing.assert_array_equal(found.out_noise, 0)
 
 
-def outcomes_of(trial, scores, kernel, monkeypatch):
-    """What comes out for every prompt of the test, by the kernel or by JAX."""
+def prompts_of(trial, scores):
+    """The prompts of the test, and numbers that break ties."""
     test, steps, free = trial.test, trial.data.steps, scores.into_noise.shape[-1]
 
     def one(index):
@@ -108,11 +108,15 @@ def outcomes_of(trial, scores, kernel, monkeypatch):
         ties = jax.random.uniform(tied, (steps + 1, test.patterns), scores.into.dtype)
         return testing.drawn(test, walked, test.task(task, steps), free, max(test.lengths), index), ties
 
+    return jax.vmap(one)(jnp.arange(test.prompts))
+
+
+def outcomes_of(trial, scores, drawn, kernel, monkeypatch):
+    """What comes out for every prompt, by the kernel or by JAX."""
     with monkeypatch.context() as patched:
         if not kernel:
             patched.setattr(testing, "by_kernel", lambda: False)
-        drawn = jax.jit(lambda: jax.vmap(one)(jnp.arange(test.prompts)))()
-        return np.asarray(jax.jit(lambda: testing.outcomes(test, scores, *drawn))())
+        return np.asarray(jax.jit(lambda *given: testing.outcomes(trial.test, *given))(scores, *drawn))
 
 
 @needs_kernel(testing.by_kernel)
@@ -133,16 +137,21 @@ def test_the_kernel_gives_the_outcomes_of_every_prompt(precision, weights, chang
     get the same attention: the first of them wins."""
     trial = put_all(template(), {"test.lengths": (1, 2, 5, 12, 23), "test.prompts": 50, **changes})
     d = trial.data
-    table = jnp.zeros((2 * d.dim, d.dim))
+    table = np.zeros((2 * d.dim, d.dim))
     if weights != "none":
-        size = 3 if weights == "trained" else 200
-        table = table.at[: d.patterns, : d.patterns].set(size * jnp.eye(d.patterns))
+        table[: d.patterns, : d.patterns] = (3 if weights == "trained" else 200) * np.eye(d.patterns)
     if weights == "trained":
-        table = table.at[d.patterns : d.patterns + d.steps, d.patterns : d.patterns + d.steps].set(2.0)
-        table += 0.3 * jax.random.normal(new_key(5), table.shape)
-    rows = coordinates(trial.test, new_key(1), d.patterns, d.steps, d.dim)
-    scores = trial.scores(table.astype(precision), rows.astype(precision))
-    found, wanted = (outcomes_of(trial, scores, way, monkeypatch) for way in (True, False))
+        table[d.patterns : d.patterns + d.steps, d.patterns : d.patterns + d.steps] = 2.0
+        table += 0.3 * np.random.default_rng(5).normal(size=table.shape)
+
+    @jax.jit
+    def tested(table):
+        rows = coordinates(trial.test, new_key(1), d.patterns, d.steps, d.dim)
+        scores = trial.scores(table, rows.astype(precision))
+        return scores, prompts_of(trial, scores)
+
+    scores, drawn = tested(table.astype(precision))
+    found, wanted = (outcomes_of(trial, scores, drawn, way, monkeypatch) for way in (True, False))
     masses = slice(d.steps, 2 * d.steps)
     assert found.dtype == precision
     noisy = trial.test.noise > 0 and scores.into_noise.size > 0
@@ -154,13 +163,15 @@ def test_the_kernel_gives_the_outcomes_of_every_prompt(precision, weights, chang
 @needs_kernel(testing.by_kernel)
 def test_the_kernel_finds_no_attention_where_weights_are_no_numbers(monkeypatch):
     trial = put_all(SMALL, {"test.prompts": 3})
-    scores = trial.scores(jnp.full((48, 24), jnp.nan), jnp.eye(24)[:10])
-    assert np.isnan(outcomes_of(trial, scores, True, monkeypatch)[..., K : 2 * K]).all()
+    scores = jax.jit(trial.scores)(np.full((48, 24), np.nan), np.eye(24)[:10])
+    drawn = jax.jit(lambda: prompts_of(trial, scores))()
+    assert np.isnan(outcomes_of(trial, scores, drawn, True, monkeypatch)[..., K : 2 * K]).all()
 
 
 def test_the_first_prompts_do_not_depend_on_how_many_are_drawn_together(monkeypatch):
     test = put_all(SMALL, {"test.lengths": (2, 8)}).test
-    scores = SMALL.scores(0.3 * jax.random.normal(new_key(2), (48, 24)), jnp.eye(24)[:10])
+    wide = 0.3 * np.random.default_rng(2).normal(size=(48, 24))
+    scores = jax.jit(SMALL.scores)(wide, np.eye(24)[:10])
     found = []
     for together in (1 << 17, 5000, 1):
         monkeypatch.setattr(testing, "TOGETHER", together)

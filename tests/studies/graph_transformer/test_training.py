@@ -84,22 +84,22 @@ def test_the_kernel_computes_the_gradient(precision, sizes):
     with double():
         rng, (lanes, rows) = np.random.default_rng(1), (2, 23)
         weights, signs, asking, seen, label = jax.tree.map(
-            lambda *parts: jnp.stack(parts), *(batch(seed, **sizes) for seed in range(lanes))
+            lambda *parts: np.stack(parts), *(batch(seed, **sizes) for seed in range(lanes))
         )
         table = rng.normal(size=(lanes, rows, sizes["dim"]))
         members = rng.integers(0, rows, seen.distance.shape)
-        sets = Sets(*map(jnp.asarray, (table, members, seen.distance, seen.many > 0)))
+        sets = Sets(table, members, seen.distance, seen.many > 0)
         weights = weights._replace(hidden=weights.hidden / 20)
         given = jax.tree.map(
-            lambda part: part.astype(precision) if part.dtype == jnp.float64 else part,
-            (weights, signs, asking, sets, label, jnp.ones(lanes)),
+            lambda part: part.astype(precision) if part.dtype == np.float64 else part,
+            (weights, signs, asking, sets, label, np.ones(lanes)),
         )
         wanted, found = (jax.jit(jax.vmap(way))(*given) for way in (slope_of_gathered, slope_by_kernel))
         assert (np.asarray(wanted[0]) > 0).all()
         for ours, theirs in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
             assert ours.dtype == precision
             off = {"float32": 2e-5, "float64": 1e-13}[precision]
-            np.testing.assert_allclose(ours, theirs, rtol=0, atol=off * float(jnp.abs(theirs).max()))
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=off * np.abs(theirs).max())
 
 
 def test_attention_sums_to_one_and_a_constant_in_b_changes_nothing():

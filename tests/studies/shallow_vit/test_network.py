@@ -153,8 +153,9 @@ def test_the_kernel_gives_what_samples_in_jax_give(name):
     fields, sizes, loss, dtype = CASES[name]
     network = dataclasses.replace(PLAIN, **fields)
     _, batch, weights, votes = made(network, dataclasses.replace(DATA, dim=11, **sizes), 4)
-    batch = batch._replace(kept=batch.kept * (1 + jnp.arange(sizes["tokens"]) % 3))  # as weighted patterns do
-    given = jax.tree.map(_as(dtype), (network.fold(weights), batch, votes))
+    weighted = np.asarray(batch.kept) * (1 + np.arange(sizes["tokens"]) % 3)  # as weighted patterns do
+    folded = jax.jit(network.fold)(weights)
+    given = jax.tree.map(_as(dtype), (folded, batch._replace(kept=weighted), votes))
     found, wanted = (FORMS[form](network, loss, *given) for form in ("mean_by_kernel", "mean_in_jax"))
     close = 1e-13 if dtype == "float64" else 2e-6
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
@@ -163,7 +164,7 @@ def test_the_kernel_gives_what_samples_in_jax_give(name):
 
 
 def _as(dtype):
-    return lambda part: part.astype(dtype) if jnp.issubdtype(part.dtype, jnp.floating) else part
+    return lambda part: np.asarray(part, dtype if np.issubdtype(part.dtype, np.floating) else None)
 
 
 @needs_compiler

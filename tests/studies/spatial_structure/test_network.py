@@ -86,18 +86,22 @@ def test_block_gradient_is_the_same_alone_and_in_lanes():
 )
 @pytest.mark.parametrize(("degree", "dtype"), [(3, "float64"), (5, "float64"), (3, "float32")])
 def test_the_kernel_gives_what_blocks_in_jax_give(patches, dimension, block, degree, dtype):
-    keys = jax.random.split(KEY, 4)
-    images = jax.random.normal(keys[0], (45, patches, dimension), dtype)
-    labels = jnp.sign(jax.random.normal(keys[1], (45,), dtype))
-    scores = net.attention_scores(jax.random.normal(keys[2], (patches, patches), dtype))
-    value = 0.5 * jax.random.normal(keys[3], (dimension,), dtype) / patches
-    given = (scores, value, jnp.asarray(1e-3, dtype), *net.in_blocks(images, labels, block))
-    wanted = jax.jit(partial(net.pulled_in_blocks, degree))(*given)
-    found = jax.jit(partial(net.pulled_by_kernel, degree))(*given)
-    for a, b in zip(found, wanted, strict=True):
+    draw = np.random.default_rng(0)
+    images = draw.normal(size=(45, patches, dimension)).astype(dtype)
+    labels = draw.choice([-1, 1], 45).astype(dtype)
+    logits = draw.normal(size=(patches, patches)).astype(dtype)
+    value = (0.5 * draw.normal(size=dimension) / patches).astype(dtype)
+
+    @jax.jit
+    def both(logits, value, images, labels):
+        linear = jnp.asarray(1e-3, dtype)
+        given = net.attention_scores(logits), value, linear, *net.in_blocks(images, labels, block)
+        return net.pulled_by_kernel(degree, *given), net.pulled_in_blocks(degree, *given)
+
+    for a, b in zip(*both(logits, value, images, labels), strict=True):
         close = 1e-13 if dtype == "float64" else 3e-6
         assert a.dtype == b.dtype == dtype
-        np.testing.assert_allclose(a, b, rtol=0, atol=close * float(jnp.max(jnp.abs(b))))
+        np.testing.assert_allclose(a, b, rtol=0, atol=close * np.abs(b).max())
 
 
 def test_the_gradient_is_the_same_without_a_compiler(monkeypatch):

@@ -271,10 +271,14 @@ def errors_of_weights(
     base = np.concatenate([np.asarray(patterns, float), np.asarray(encodings, float)])
     check_patterns(base, d.patterns + d.steps, d.dim)
     rest = np.linalg.qr(base.T, mode="complete")[0].T[len(base) :]
-    with double():
-        frame, key = jnp.asarray(np.concatenate([base, rest])), new_key(seed)
+
+    @jax.jit
+    def errors(wide: Array, frame: Array, key: Key) -> Record:
         rows = coordinates(trial.test, jax.random.fold_in(key, 1), d.patterns, d.steps, d.dim)
-        found = trial.errors(network.in_frame(jnp.asarray(wide), frame), rows, key)
+        return trial.errors(network.in_frame(wide, frame), rows, key)
+
+    with double():
+        found = errors(jnp.asarray(wide), jnp.asarray(np.concatenate([base, rest])), new_key(seed))
         return {name: np.asarray(values) for name, values in found.items()}
 
 
