@@ -29,6 +29,7 @@ from benchmarks.timing import (
     bytes_a_second,
     drawing,
     exponentials,
+    exponentials_of_torch,
     fastest,
     in_turns,
     on_cores,
@@ -112,6 +113,7 @@ def machine_peaks(precision: str) -> dict[str, Contestant]:
         "reading": Contestant(reading(precision)),
         "drawing": Contestant(drawing()),
         "exponentials": Contestant(exponentials(precision)),
+        "exponentials of PyTorch": Contestant(exponentials_of_torch(precision)),
     }
 
 
@@ -121,7 +123,7 @@ def limits(times: dict[str, Times], precision: str) -> Found:
         "operations": operations_a_second(times["product"].best),
         "bytes": bytes_a_second(times["reading"].best, precision),
         "words": MADE / times["drawing"].best,
-        "exponentials": MADE / times["exponentials"].best,
+        "exponentials": MADE / min(times[f"exponentials{of}"].best for of in ("", " of PyTorch")),
     }
     for name in ("product", "reading", peers.LAB):
         two = f"{name}, two processes"

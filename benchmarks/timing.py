@@ -191,6 +191,15 @@ def exponentials(precision: str) -> Callable[[int], object]:
     return lambda count: [np.exp(given, out=found) for _ in range(count)]
 
 
+def exponentials_of_torch(precision: str) -> Callable[[int], object]:
+    """PyTorch's, which is the faster one where NumPy has no vectors for a precision (double, without AVX-512)."""
+    import torch
+
+    given = torch.from_numpy(np.random.default_rng(0).normal(size=MADE).astype(precision))
+    found = torch.empty_like(given)
+    return torch_on(1, lambda count: [torch.exp(given, out=found) for _ in range(count)])
+
+
 def operations_a_second(seconds: float) -> float:
     return 2 * PRODUCT**3 / seconds
 
