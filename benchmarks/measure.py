@@ -64,6 +64,12 @@ def machine() -> Found:
     }
 
 
+def register_bits() -> int:
+    """Of the processor's widest registers: kernels are compiled for them."""
+    told = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    return 512 if " avx512f" in told else 256 if " avx2" in told else 128
+
+
 def largest_cache() -> int:
     """Bytes of the largest cache that a core sees; a step whose numbers fit is not bound by memory."""
     units = {"K": 1 << 10, "M": 1 << 20}
@@ -94,9 +100,14 @@ def parts(name: str, load: Workload, paper: bool, rounds: int) -> dict[str, Call
 
 
 def dated(measured: Callable[[], Found]) -> Found:
-    """What a part found, with the day and how busy the machine was (other programs included)."""
+    """What a part found, with the day, the processor's registers, and how busy the machine was (other programs included)."""
     before = os.getloadavg()[0]
-    return {**measured(), "day": date.today().isoformat(), "load": [before, os.getloadavg()[0]]}
+    return {
+        **measured(),
+        "day": date.today().isoformat(),
+        "registers": register_bits(),
+        "load": [before, os.getloadavg()[0]],
+    }
 
 
 def extra(measured: Callable[[bool], dict[str, Measure]], paper: bool) -> Found:
@@ -214,9 +225,8 @@ def chunk(step: Step, rounds: int) -> Found:
 
         begun = jax.lax.map(trial.start, keys)
         between = jnp.diff(jnp.asarray(trial.log_steps), prepend=0)
-        (state, tracks), looks = jax.lax.scan(
-            to_the_next_look, (begun, jax.vmap(trial.track)(begun)), between
-        )
+        last, looks = jax.lax.scan(to_the_next_look, (begun, jax.vmap(trial.track)(begun)), between)
+        state, tracks = jax.lax.fori_loop(trial.log_steps[-1], count, on, last)  # some look at the start only
         return jax.lax.map(trial.record, state), tracks, looks
 
     def through_the_lab() -> None:

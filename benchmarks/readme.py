@@ -87,7 +87,10 @@ def section(name: str, result: dict[str, Any]) -> str:
 
 def _when(found: dict[str, Any]) -> str:
     before, after = found["load"]
-    return f"\n\n({found['day']}; load of the machine {before:.1f} before and {after:.1f} after.)\n"
+    registers = f"; registers of {found['registers']} bits" if "registers" in found else ""
+    return (
+        f"\n\n({found['day']}{registers}; load of the machine {before:.1f} before and {after:.1f} after.)\n"
+    )
 
 
 def _steps(name: str, found: dict[str, Any]) -> str:
