@@ -35,11 +35,20 @@ class Counted:
         self.traces = 0
 
     def program(self, trial: Trial = OURS, options: dict[str, int | bool] | None = None) -> Program:
+        return Program(self._function(), lambda _: trial, options)
+
+    def of_module(self, module: str) -> Program:
+        """A program without a trial, as if it stood in a module."""
+        function = self._function()
+        function.__module__ = module
+        return Program(function, None)
+
+    def _function(self):
         def turned(given):
             self.traces += 1
             return {"sum": given["x"] + given["y"], "draw": jax.random.bits(given["key"])}
 
-        return Program(turned, lambda _: trial, options)
+        return turned
 
 
 def given(size: int = 3) -> dict[str, jax.Array]:
@@ -106,6 +115,38 @@ def test_trials_of_others_are_not_kept(tmp_path):
     assert counted.traces == 2
     assert kept(Decay(), "something", lambda: 1) == 1
     assert not (tmp_path / "programs").exists()
+
+
+def test_without_a_trial_a_program_is_kept_by_the_code_of_its_module(monkeypatch):
+    counted = Counted()
+    for module in ("lemmata.studies.multihead.trials.mixture", "lemmata.studies.multihead.data"):
+        for _ in range(2):
+            np.testing.assert_array_equal(counted.of_module(module)(given())["sum"], [1, 2, 3])
+    assert counted.traces == 2
+    monkeypatch.setattr(programs, "module_digest", lambda _: "changed")
+    counted.of_module("lemmata.studies.multihead.data")(given())
+    assert counted.traces == 3
+
+
+def test_without_a_trial_the_code_of_others_is_not_kept(tmp_path):
+    counted = Counted()
+    for _ in range(2):
+        counted.of_module("tests.toys")(given())
+    assert counted.traces == 2
+    assert not (tmp_path / "programs").exists()
+
+
+def test_numbers_are_arguments_and_a_program_inside_another_is_a_part_of_it(tmp_path):
+    inner = Counted().of_module("lemmata.studies.multihead.data")
+
+    def doubled(given, by):
+        return inner(given)["sum"] * by
+
+    doubled.__module__ = "lemmata.studies.multihead.data"
+    outer = Program(doubled, None)
+    for by in (2.0, 3.0):
+        np.testing.assert_array_equal(outer(given(), by), by * np.array([1, 2, 3]))
+    assert len(list((tmp_path / "programs").iterdir())) == 1
 
 
 def test_a_folder_that_cannot_be_written_does_no_harm(tmp_path, monkeypatch):

@@ -1,9 +1,10 @@
 """Programs that are traced once: what JAX made of a function is kept on disk, and the next process reads it.
 
 To trace a training and to lower it takes longer than to load what the compiler made of it (which JAX keeps itself), and every
-worker of every command would do it again. A program is kept by all that it depends on: the code of the lab and of the trial,
-the structure and shapes of its arguments, JAX and what it was told. Only trials of the lab's own studies are kept, and none
-that reads a graph or a table from a file: on which files those of others depend is not known.
+worker of every command would do it again. A program is kept by all that it depends on: the code of the lab and of the trial
+(or of the module, for what a computed trial calls), the structure and shapes of its arguments, JAX and what it was told. Only
+code of the lab's own studies is kept, and no trial that reads a graph or a table from a file: on which files those of others
+depend is not known.
 """
 
 import contextlib
@@ -20,9 +21,10 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 from jax import export
+from jax.core import Tracer
 
 from lemmata import guard, native, threefry
-from lemmata.source import trial_digest
+from lemmata.source import module_digest, trial_digest
 from lemmata.trial import Trial, fields
 
 Made = TypeVar("Made")
@@ -51,12 +53,13 @@ def keep() -> None:
 
 class Program:
     """A function of pytrees of arrays, compiled as by `jax.jit`, whose trace is kept. `trial_of` finds the trial whose code it
-    runs among its arguments."""
+    runs among its arguments; where there is none, the code is that of its own module. Inside another program it is a part of
+    that one."""
 
     def __init__(
         self,
         function: Callable[..., Any],
-        trial_of: Callable[..., Trial],
+        trial_of: Callable[..., Trial] | None,
         options: dict[str, int | bool] | None = None,
     ):
         self._function = function
@@ -79,18 +82,22 @@ class Program:
         if not _keeping:
             return [], None
         numbers, structure = jax.tree.flatten(given)
+        if any(isinstance(leaf, Tracer) for leaf in numbers):
+            return [], None
         leaves = [leaf if hasattr(leaf, "dtype") else jnp.asarray(leaf) for leaf in numbers]
         place = structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves), _told()
         if place not in self._ready:
-            self._ready[place] = self._made(self._trial_of(*given), structure, leaves)
+            self._ready[place] = self._made(given, structure, leaves)
         return leaves, self._ready[place]
 
-    def _made(self, trial: Trial, structure: Any, leaves: list[Any]) -> "_Ready | None":
-        if not _ours(trial):
+    def _made(self, given: tuple[Any, ...], structure: Any, leaves: list[Any]) -> "_Ready | None":
+        trial = self._trial_of(*given) if self._trial_of else None
+        code = _code_of(trial) if trial is not None else _code_in(self._function.__module__)
+        if code is None:
             return None
         form = tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves)
         what = self._function.__qualname__, str(structure), form
-        made = kept(trial, what, lambda: self._traced(structure, leaves))
+        made = _kept(code, what, lambda: self._traced(structure, leaves))
         keyed = [place for place, leaf in enumerate(leaves) if _is_key(leaf)]
         return _Ready(made, trial, self._jit, keyed) if made and native.have(made.kernels) else None
 
@@ -133,7 +140,7 @@ class _Ready:
     """A program as it was written down. It is compiled once, whichever arrays it is first called with: `jax.jit` would compile
     it again for those that another program has left on the device."""
 
-    def __init__(self, written: _Written, trial: Trial, jit: Callable[..., Any], keyed: list[int]):
+    def __init__(self, written: _Written, trial: Trial | None, jit: Callable[..., Any], keyed: list[int]):
         self._keyed = keyed
         self._exported = export.deserialize(written.program)
         self._structure = jax.tree.structure(jax.tree.map(lambda leaf: trial if leaf else 0, written.back))
@@ -154,7 +161,7 @@ class _Ready:
 
 
 def traced_once(
-    trial_of: Callable[..., Trial], options: dict[str, int | bool] | None = None
+    trial_of: Callable[..., Trial] | None = None, options: dict[str, int | bool] | None = None
 ) -> Callable[[Callable[..., Any]], Program]:
     """The decorator of such programs."""
     return lambda function: Program(function, trial_of, options)
@@ -163,12 +170,12 @@ def traced_once(
 def kept(trial: Trial, what: Any, make: Callable[[], Made]) -> Made:
     """What `make` gives for the code of a trial, read from disk where it was made before; `what` says all else that it depends
     on."""
-    if not _ours(trial):
-        return make()
-    kinds = [f"{kind.__module__}.{kind.__qualname__}" for kind in _kinds(trial)]
-    words = repr(
-        (what, kinds, trial_digest(trial), _lab(), _told(), jax.default_backend(), threefry.by_kernel())
-    )
+    code = _code_of(trial)
+    return make() if code is None else _kept(code, what, make)
+
+
+def _kept(code: tuple[Any, ...], what: Any, make: Callable[[], Made]) -> Made:
+    words = repr((what, *code, _lab(), _told(), jax.default_backend(), threefry.by_kernel()))
     path = guard.cache_folder() / "programs" / hashlib.sha256(words.encode()).hexdigest()[:32]
     with contextlib.suppress(OSError):
         seal, _, found = path.read_bytes().partition(b"\n")
@@ -202,10 +209,20 @@ def _plain(leaf: Any) -> Any:
     return jax.random.key_data(leaf) if _is_key(leaf) else leaf
 
 
-def _ours(trial: Trial) -> bool:
-    """Whether all that a program of the trial depends on is known: its code is the lab's, and it reads no file."""
+def _code_of(trial: Trial) -> tuple[list[str], str] | None:
+    """The classes of a trial and the digest of their code; nothing unless all that a program of the trial depends on is known:
+    its code is the lab's, and it reads no file."""
+    kinds = [f"{kind.__module__}.{kind.__qualname__}" for kind in _kinds(trial)]
     reads = any(name.rpartition(".")[2] in FILES and value for name, value in fields(trial).items())
-    return not reads and all(kind.__module__.startswith("lemmata.") for kind in _kinds(trial))
+    return None if reads or not all(map(_ours, kinds)) else (kinds, trial_digest(trial))
+
+
+def _code_in(module: str) -> tuple[str, str] | None:
+    return (module, module_digest(module)) if _ours(module) else None
+
+
+def _ours(name: str) -> bool:
+    return name.startswith("lemmata.")
 
 
 def _kinds(owner: Any) -> Iterator[type]:

@@ -44,15 +44,17 @@ def sources(trials: "Iterable[Trial]") -> dict[str, str]:
 def as_it_is(told: Mapping[str, str]) -> set[str]:
     """The digests that the code has now which a store tells of. Nothing is imported; code that is not to be found (such as a
     script) is taken to be what it was."""
-    return {_of_module(name) if _module_path(name) else digest for name, digest in told.items()}
+    return {module_digest(name) if _module_path(name) else digest for name, digest in told.items()}
 
 
 @cache
 def _digest(kind: type) -> str:
-    return _hash(_main_sources(kind)) if kind.__module__ == "__main__" else _of_module(kind.__module__)
+    return _hash(_main_sources(kind)) if kind.__module__ == "__main__" else module_digest(kind.__module__)
 
 
-def _of_module(module: str) -> str:
+@cache
+def module_digest(module: str) -> str:
+    """The digest of a module with all that it imports of its study and of the shared rooms."""
     names = sorted(_imported(module))
     modules = [f"{name}\n{_code(_module_source(name))}" for name in names]
     return _hash(modules + [file.read_text() for name in names for file in _kernels(name)])
@@ -93,6 +95,7 @@ def _home(module: str) -> str:
     return ".".join(words[:3] if words[:2] == ["lemmata", "studies"] else words[:1])
 
 
+@cache
 def _imports(module: str) -> list[str]:
     """What a module may import, wherever in the file: modules, and names that may be modules or something in them."""
     path = _module_path(module)

@@ -10,6 +10,9 @@ from lemmata import source
 from lemmata.source import digests, trial_digest
 from tests.toys import Decay, Square
 
+CACHED = (source._digest, source.module_digest, source._imports, source._module_path, source._module_source)
+"""What a process remembers of code."""
+
 TRIALS = '''
 from typing import ClassVar
 from lemmata.trial import Computed
@@ -54,7 +57,7 @@ def digest_of(tmp_path, monkeypatch):
         importlib.invalidate_caches()
         for name in [name for name in sys.modules if name.split(".")[0] == "mystudy"]:
             del sys.modules[name]
-        for cached in (source._digest, source._module_path, source._module_source):
+        for cached in CACHED:
             cached.cache_clear()
         sys.dont_write_bytecode, before = True, sys.dont_write_bytecode
         try:
@@ -63,7 +66,7 @@ def digest_of(tmp_path, monkeypatch):
             sys.dont_write_bytecode = before
 
     yield digest
-    for cached in (source._digest, source._module_path, source._module_source):
+    for cached in CACHED:
         cached.cache_clear()
 
 

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from lemmata.errors import require
@@ -137,9 +138,9 @@ class TokenMixture(eqx.Module):
         require(self.noise >= 0, f"the noise cannot be negative, as {self.noise} is.")
 
     @property
-    def frame(self) -> Float[Array, "pattern dim"]:
-        """All patterns, one a row: `mu_+`, `mu_-`, `nu_1`, ..., `nu_M`."""
-        return self.signal * jnp.eye(self.patterns + 2, self.dim)
+    def frame(self) -> Float[Array, "pattern dim"] | Float[np.ndarray, "pattern dim"]:
+        """All patterns, one a row: `mu_+`, `mu_-`, `nu_1`, ..., `nu_M`; an array of NumPy outside compiled programs."""
+        return self.signal * np.eye(self.patterns + 2, self.dim)
 
     def teacher(self, key: Key) -> None:
         return None
@@ -154,7 +155,7 @@ class TokenMixture(eqx.Module):
         return Teacher(attention / jnp.linalg.norm(attention), decoder / jnp.linalg.norm(decoder))
 
     def sample(self, key: Key, teacher: None, count: int) -> Samples:
-        frame = self.frame
+        frame = jnp.asarray(self.frame)
 
         def one(key: Key) -> Samples:
             choice_key, noise_key = jax.random.split(key)
@@ -219,13 +220,13 @@ class TokenMixture(eqx.Module):
 
 def measured_noise_bounds(mixture: TokenMixture, samples: Samples) -> NoiseBounds:
     """The constants of Assumption 3 over the noise that was drawn."""
-    noise = samples.noise
-    assert noise is not None
-    overlaps = jnp.abs(noise @ mixture.frame.T)
+    assert samples.noise is not None
+    noise = np.asarray(samples.noise)
+    overlaps = np.abs(noise @ mixture.frame.T)
     return NoiseBounds(
         float(overlaps[..., :2].max()),
         float(mixture.patterns * overlaps[..., 2:].max()),
-        float(jnp.linalg.norm(noise, axis=-1).max()),
+        float(np.linalg.norm(noise, axis=-1).max()),
     )
 
 

@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
 from lemmata.errors import require
+from lemmata.programs import traced_once
 from lemmata.reduce import heads as grouped
 from lemmata.studies.multihead import network as nets
 from lemmata.studies.multihead.data import BoundedTokens, Samples
@@ -53,17 +54,16 @@ class RandomHeads(Computed):
 
     def compute(self, key: Key) -> Mapping[str, Any]:
         network = Network(heads=float(self.heads), start="random", simulated=self.heads)
-        samples, params, members = _draw(self.data, network, key)
-        loss = float(nets.mean_loss(network, params, members, samples))
+        samples, params, members, loss = _drawn(self.data, network, key)
         if self.heads * (self.data.tokens * self.data.dim + self.data.dim**2) <= DENSE_LIMIT:
             smallest = float(_smallest(network, params, members, samples))
         else:
             smallest = smallest_eigenvalue_by_products(network, params, samples)
         bounds = general.DataBounds(self.data.dim, self.data.tokens, self.data.radius)
         return {
-            "train_loss": loss,
+            "train_loss": float(loss),
             "smallest_eigenvalue": smallest,
-            "negative_curvature": -smallest / loss,
+            "negative_curvature": -smallest / float(loss),
             "bound": general.negative_curvature_bound(bounds, 1.0, self.heads),
         }
 
@@ -87,15 +87,7 @@ class Looseness(Computed):
 
     def compute(self, key: Key) -> Mapping[str, Any]:
         network = Network(float(self.heads), start="random", simulated=self.heads, decoder=self.decoder)
-        draw_key, other_key = jax.random.split(key)
-        samples, params, _ = _draw(self.data, network, draw_key)
-        other = _draw(self.data, network, other_key)[1]
-        size = float(self.size)
-        params, other = (Heads(size * p.decoder, size * p.attention) for p in (params, other))
-        if self.kind == "extreme":
-            tokens = jnp.ones_like(samples.tokens) * self.data.radius / self.data.dim**0.5
-            samples = samples._replace(tokens=tokens)
-            params = Heads(jnp.zeros_like(params.decoder), params.attention)
+        params, other, samples = jax.tree.map(np.asarray, _two_points(self, network, key))
         found = ratios(network, params, other, samples, self.data.radius)
         return {"ratio": np.array([found[name] for name in INEQUALITIES])}
 
@@ -137,33 +129,35 @@ class Pair:
         return float(self.network.heads)
 
     @property
-    def members(self) -> Array:
-        return jnp.ones(len(self.params.decoder))
+    def members(self) -> np.ndarray:
+        return np.ones(len(self.params.decoder))
 
     @property
     def gap(self) -> Heads:
         return jax.tree.map(lambda a, b: a - b, self.other, self.params)
 
+    @cached_property
+    def measured(self) -> dict[str, np.ndarray]:
+        """What `_measure` finds."""
+        found = _measure(self.network, self.params, self.other, self.members, self.samples)
+        return {name: np.asarray(value) for name, value in found.items()}
+
     @property
     def norm(self) -> float:
         """The larger decoder norm of the two."""
-        return max(float(grouped.head_norms(p.decoder).max()) for p in (self.params, self.other))
+        return float(max(self.measured["decoder norm"], self.measured["other decoder norm"]))
 
     @property
     def allowed_share(self) -> float:
         """How much of the way to `other` the condition of Prop. 4/6 allows: all of it (1) or less."""
-        whole = float(grouped.norm(self.gap, self.members))
+        whole = float(self.measured["distance"])
         allowed = (self.heads**0.5 / (2 * general.weak_convexity_bound(self.data, self.norm))) ** 0.5
         return min(1.0, allowed / whole)
 
     def pointwise(self) -> dict[str, float]:
         data, heads = self.data, self.heads
-        tokens = np.asarray(self.samples.tokens[0])
-        decoder = np.asarray(
-            nets.full_decoder(self.params.decoder[0], self.network.decoder, data.tokens), float
-        )
-        found = _measure(self.network, self.params, self.members, self.samples)
-        loss, norm = float(found["loss"]), float(grouped.head_norms(self.params.decoder).max())
+        found, tokens = self.measured, np.asarray(self.samples.tokens[0])
+        decoder, loss, norm = found["decoder"], float(found["loss"]), float(found["decoder norm"])
         limits = {
             "decoder gradient": general.decoder_gradient_bound(tokens),
             "attention gradient": general.attention_gradient_bound(tokens, decoder),
@@ -179,13 +173,13 @@ class Pair:
 
     def quasi_convexity(self) -> float:
         """Largest loss on a 101-point segment over 4/3 of the larger end (Prop. 4/6), on the longest segment allowed."""
-        losses = self._along(jnp.linspace(0, self.allowed_share, 101))[0]
+        losses = self._along(np.linspace(0, self.allowed_share, 101))[0]
         return float(losses.max() / (general.QUASI_CONVEXITY * max(losses[0], losses[-1])))
 
     def segment_curvature(self) -> float:
         """The most negative curvature at 11 points of a segment over what eq. 15 allows on the whole of it."""
-        losses, norms = self._along(jnp.linspace(0, 1, 101))
-        places = jnp.linspace(0, 1, 11)
+        losses, norms = self._along(np.linspace(0, 1, 101))
+        places = np.linspace(0, 1, 11)
         lowest = _segment_curvature(self.network, self.params, self.gap, places, self.members, self.samples)
         norm, largest = float(max(norms[0], norms[-1])), float(losses.max())
         allowed = general.segment_curvature_bound(self.data, norm, largest, self.heads)
@@ -193,7 +187,7 @@ class Pair:
 
     def expansion(self, step: float = 0.1) -> float:
         """How much one step of GD stretches the distance of two points, over what eq. 19 allows on their segment."""
-        losses, norms = self._along(jnp.linspace(0, 1, 101))
+        losses, norms = self._along(np.linspace(0, 1, 101))
         moved = _stretch(self.network, self.params, self.other, self.members, self.samples, step)
         allowed = max(
             general.expansion_factor(self.data, float(norm), float(loss), self.heads, step)
@@ -226,7 +220,7 @@ class Pair:
             "mean loss": near.mean_loss / bound if inside else float("nan"),
         }
 
-    def _along(self, places: Array) -> tuple[np.ndarray, np.ndarray]:
+    def _along(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Loss and largest decoder norm at places on the way to `other`."""
         found = _segment(self.network, self.params, self.gap, places, self.members, self.samples)
         return np.asarray(found[0]), np.asarray(found[1])
@@ -265,23 +259,27 @@ class Followed:
 
 
 def follow(
-    network: Network, params: Heads, target: Heads, members: Array, samples: Samples, step: float, steps: int
+    network: Network,
+    params: Heads,
+    target: Heads,
+    members: Array | np.ndarray,
+    samples: Samples,
+    step: float,
+    steps: int,
 ) -> Followed:
     """Gradient descent with everything that Lemmas 7 to 10 and Theorem 1 speak about."""
-    numbers = jax.tree.map(jnp.asarray, network)  # one compiled program for all their values
-    *seen, goal = map(
-        np.asarray, _follow(numbers, params, target, members, samples, jnp.asarray(step), steps)
-    )
-    head_norm = float(grouped.largest_head_norm(target, members))
-    aim = general.Target(float(seen[2][0]), head_norm, float(goal), float(seen[0][0]))
+    times = np.arange(steps + 1)
+    *seen, goal, head_norm = map(np.asarray, _follow(network, params, target, members, samples, step, times))
+    aim = general.Target(float(seen[2][0]), float(head_norm), float(goal), float(seen[0][0]))
     return Followed(*seen, aim)  # pyright: ignore[reportCallIssue]
 
 
 # Compiled parts --------------------------------------------------------------------------------------------------------
 
 
-@eqx.filter_jit
-def _follow(network, params, target, members, samples, step, steps):
+@traced_once()
+def _follow(network, params, target, members, samples, step, times):
+    """What is seen at every one of the times, then the loss and the largest head of the target."""
     goal_norm = grouped.largest_head_norm(target.decoder, members)
 
     def body(here: Heads, _):
@@ -294,12 +292,16 @@ def _follow(network, params, target, members, samples, step, steps):
         seen = (loss, *distances, norm, between.max(), grouped.norm(away, members))
         return jax.tree.map(lambda p, g: p - step * g, here, grads), seen
 
-    seen = jax.lax.scan(body, params, None, length=steps + 1)[1]
-    return (*seen, nets.mean_loss(network, target, members, samples))
+    seen = jax.lax.scan(body, params, times)[1]
+    head_norm = grouped.largest_head_norm(target, members)
+    return (*seen, nets.mean_loss(network, target, members, samples), head_norm)
 
 
-@eqx.filter_jit
-def _measure(network: Network, params: Heads, members: Array, samples: Samples) -> dict[str, Array]:
+@traced_once()
+def _measure(
+    network: Network, params: Heads, other: Heads, members: Array, samples: Samples
+) -> dict[str, Array]:
+    """What is on the left of the pointwise inequalities, by name, and what their right sides need."""
     head, tokens = jax.tree.map(lambda part: part[0], params), samples.tokens[0]
     gradient = gradient_of(network, head, tokens)
     decoder_part = head.decoder.size
@@ -309,6 +311,10 @@ def _measure(network: Network, params: Heads, members: Array, samples: Samples) 
     loss, grads = _slope(network, params, members, samples)
     return {
         "loss": loss,
+        "decoder": nets.full_decoder(head.decoder, network.decoder, len(tokens)),
+        "decoder norm": grouped.head_norms(params.decoder).max(),
+        "other decoder norm": grouped.head_norms(other.decoder).max(),
+        "distance": grouped.norm(jax.tree.map(lambda a, b: a - b, other, params), members),
         "decoder gradient": jnp.linalg.norm(gradient[:decoder_part]),
         "attention gradient": jnp.linalg.norm(gradient[decoder_part:]),
         "head gradient": jnp.linalg.norm(gradient),
@@ -321,7 +327,7 @@ def _measure(network: Network, params: Heads, members: Array, samples: Samples) 
     }
 
 
-@eqx.filter_jit
+@traced_once()
 def _segment(network, params, gap, places, members, samples) -> tuple[Array, Array]:
     """The loss and the largest decoder norm at `params + place * gap`."""
 
@@ -332,7 +338,7 @@ def _segment(network, params, gap, places, members, samples) -> tuple[Array, Arr
     return jax.vmap(at)(places)
 
 
-@eqx.filter_jit
+@traced_once()
 def _segment_curvature(network, params, gap, places, members, samples) -> Array:
     """The smallest eigenvalue of the Hessian at `params + place * gap`."""
 
@@ -343,7 +349,7 @@ def _segment_curvature(network, params, gap, places, members, samples) -> Array:
     return jax.lax.map(at, places)
 
 
-@eqx.filter_jit
+@traced_once()
 def _stretch(network, params, other, members, samples, step) -> Array:
     ends = [
         jax.tree.map(lambda a, g: a - step * g, p, _slope(network, p, members, samples)[1])
@@ -355,12 +361,32 @@ def _stretch(network, params, other, members, samples, step) -> Array:
     return after / before
 
 
-@eqx.filter_jit
+@traced_once()
 def _smallest(network: Network, params: Heads, members: Array, samples: Samples) -> Array:
     return extreme_eigenvalues(loss_curvature(network, params, members, samples), members)[0]
 
 
-@eqx.filter_jit
+@traced_once()
+def _drawn(data: BoundedTokens, network: Network, key: Key) -> tuple[Samples, Heads, Array, Array]:
+    """Samples, heads, how many each stands for, and their loss."""
+    samples, params, members = _draw(data, network, key)
+    return samples, params, members, nets.mean_loss(network, params, members, samples)
+
+
+@traced_once()
+def _two_points(trial: Looseness, network: Network, key: Key) -> tuple[Heads, Heads, Samples]:
+    """Two points of a trial and its samples."""
+    draw_key, other_key = jax.random.split(key)
+    samples, params, _ = _draw(trial.data, network, draw_key)
+    other = _draw(trial.data, network, other_key)[1]
+    params, other = (jax.tree.map(lambda w: trial.size * w, p) for p in (params, other))
+    if trial.kind == "extreme":
+        tokens = jnp.ones_like(samples.tokens) * trial.data.radius / trial.data.dim**0.5
+        samples = samples._replace(tokens=tokens)
+        params = Heads(jnp.zeros_like(params.decoder), params.attention)
+    return params, other, samples
+
+
 def _draw(data: BoundedTokens, network: Network, key: Key) -> tuple[Samples, Heads, Array]:
     data_key, weight_key = jax.random.split(key)
     samples = data.sample(data_key, None, data.samples)

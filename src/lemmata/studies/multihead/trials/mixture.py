@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from math import inf
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -12,9 +12,10 @@ import numpy as np
 from jaxtyping import Array
 
 from lemmata.errors import require
+from lemmata.programs import traced_once
 from lemmata.reduce import heads as grouped
 from lemmata.studies.multihead import network as nets
-from lemmata.studies.multihead.data import NoiseBounds, Samples, TokenMixture, measured_noise_bounds
+from lemmata.studies.multihead.data import NoiseBounds, Samples, Teacher, TokenMixture, measured_noise_bounds
 from lemmata.studies.multihead.network import Heads, Network
 from lemmata.studies.multihead.network.derivatives import kernel_features
 from lemmata.studies.multihead.theory import mixture as mixed
@@ -24,6 +25,9 @@ from lemmata.trial import Computed, Key, fixed
 
 MOST_HEADS = 80
 """Realizability is looked for up to two to this power of heads."""
+
+SATURATED = 1e4
+"""The norm of an attention that looks at one kind of token only."""
 
 
 # The first phase and the NTK margin ------------------------------------------------------------------------------------
@@ -51,21 +55,20 @@ class FirstPhase(Computed):
 
     def compute(self, key: Key) -> Mapping[str, Any]:
         groups = 2 if self.alpha == "signs" else self.heads
-        network = _arrays(Network(heads=float(self.heads), start=self.alpha, simulated=groups))
-        first, samples, params, members = _first_phase(_arrays(self), network, key)
-        bounds = mixture_bounds(self.data, first, samples)
+        network = Network(heads=float(self.heads), start=self.alpha, simulated=groups)
+        found = jax.tree.map(np.asarray, _first_phase(self, network, key))
+        samples, row = found.samples, np.asarray(found.row)
+        bounds = mixture_bounds(self.data, found.first, samples)
         scale = mixed.residual_bound(bounds, self.first_samples, DELTA)
-        row, zeta = np.asarray(nets.first_phase_row(first)), self.data.relevant_fraction
+        zeta, frame = self.data.relevant_fraction, np.asarray(self.data.frame)
         mean_row, printed_row = (
-            mixed.row_coefficient(zeta, printed) * np.asarray(self.data.frame[0] - self.data.frame[1])
-            for printed in (False, True)
+            mixed.row_coefficient(zeta, printed) * (frame[0] - frame[1]) for printed in (False, True)
         )
         residual = float(np.linalg.norm(row - mean_row))
         decoder_part, attention_part = margin_parts(self.data, row, samples)
         mean_part = margin_parts(self.data, mean_row, samples)[1].min()
-        steps = np.asarray(params.decoder[:, 0] @ row / (row @ row))
-        weight = float(np.asarray(members) @ np.abs(steps) / self.heads)
-        features = np.asarray(_features(network, params, members, samples))
+        steps = found.decoder @ row / (row @ row)
+        weight = float(found.members @ np.abs(steps) / self.heads)
         step = mixed.MEAN_STEP[self.alpha]
         return {
             "residual": residual,
@@ -75,9 +78,9 @@ class FirstPhase(Computed):
             "attention_part": float(attention_part.min()) * step,
             "mean_attention_part": float(mean_part) * step,
             "margin": float((decoder_part + weight * attention_part).min()),
-            "best_margin": mixed.best_margin(features, np.asarray(samples.labels)),
-            "largest_output": float(jnp.abs(nets.outputs(network, params, members, samples.tokens)).max()),
-            "largest_head": float(grouped.largest_head_norm(params, members)),
+            "best_margin": mixed.best_margin(found.features, samples.labels),
+            "largest_output": float(found.largest_output),
+            "largest_head": float(found.largest_head),
             "linear_bound": mixed.linear_margin(bounds),
             "attention_bound": mixed.attention_share(bounds, residual, self.alpha),
             "sharper_attention_bound": mixed.sharper_attention_share(bounds, residual, self.alpha),
@@ -87,8 +90,43 @@ class FirstPhase(Computed):
             "norm_bound": mixed.sharp_start_norm(bounds, scale),
             "output_bound": mixed.start_output_bound(bounds, scale, self.data.samples, DELTA),
             "attention_margin": mixed.attention_margin(bounds),
-            "saturated_margin": saturated_margin(self.data, samples),
+            "saturated_margin": float(found.saturated_margin),
         }
+
+
+class FirstPhaseFound(NamedTuple):
+    """The samples of the first phase and of the second, and what is asked of the weights between them: the row that the step
+    writes, the first row of every group's decoder, the gradients of the model, its largest output and its largest head; and the
+    smallest margin of the saturated single head."""
+
+    first: Samples
+    samples: Samples
+    row: Array
+    decoder: Array
+    members: Array
+    features: Array
+    largest_output: Array
+    largest_head: Array
+    saturated_margin: Array
+
+
+@traced_once()
+def _first_phase(trial: FirstPhase, network: Network, key: Key) -> FirstPhaseFound:
+    first_key, data_key, weight_key = jax.random.split(key, 3)
+    first = trial.data.sample(first_key, None, trial.first_samples)
+    samples = trial.data.sample(data_key, None, trial.data.samples)
+    params, members = nets.start_heads(network, weight_key, first)
+    return FirstPhaseFound(
+        first=first,
+        samples=samples,
+        row=nets.first_phase_row(first),
+        decoder=params.decoder[:, 0],
+        members=members,
+        features=kernel_features(network, params, members, samples),
+        largest_output=jnp.abs(nets.outputs(network, params, members, samples.tokens)).max(),
+        largest_head=grouped.largest_head_norm(params, members),
+        saturated_margin=_single_head(trial.data, samples, SATURATED)[1],
+    )
 
 
 def mixture_bounds(data: TokenMixture, *sets: Samples) -> mixed.MixtureBounds:
@@ -105,12 +143,17 @@ def margin_parts(data: TokenMixture, row: np.ndarray, samples: Samples) -> tuple
     At the first phase's end `grad_U Phi = 1_T xbar^T` and `grad_W Phi = alpha T xbar (Sigma_X a)^T` with `xbar` the mean
     token and `Sigma_X` the covariance of a sample's tokens.
     """
-    oracle = data.oracle()
+    oracle = jax.tree.map(np.asarray, _oracle(data))
     mean, moved = _mean_and_moved(row, samples)
     labels = np.asarray(samples.labels)
-    decoder = labels * (mean @ np.asarray(oracle.decoder).sum(axis=0))
-    attention = labels * data.tokens * np.einsum("ni,ij,nj->n", mean, np.asarray(oracle.attention), moved)
+    decoder = labels * (mean @ oracle.decoder.sum(axis=0))
+    attention = labels * data.tokens * np.einsum("ni,ij,nj->n", mean, oracle.attention, moved)
     return decoder, attention
+
+
+@traced_once()
+def _oracle(data: TokenMixture) -> Teacher:
+    return data.oracle()
 
 
 def ntk_kernel(row: np.ndarray, squared_step: float, samples: Samples) -> np.ndarray:
@@ -128,10 +171,14 @@ def _mean_and_moved(row: np.ndarray, samples: Samples) -> tuple[np.ndarray, np.n
     return mean, second - mean * (mean @ row)[:, None]
 
 
-def saturated_margin(data: TokenMixture, samples: Samples, scale: float = 1e4) -> float:
-    """The smallest margin of the saturated single head `(U_opt, Gamma W_opt)` with a huge `Gamma`."""
+def _single_head(data: TokenMixture, samples: Samples, scale: Array | float) -> tuple[Array, Array]:
+    """Of the single head `(U_opt, Gamma W_opt)` with `Gamma` this scale: the largest share of a token's attention that leaks to
+    irrelevant ones, and the smallest margin."""
     attention, decoder = data.oracle()
-    return float((samples.labels * nets.head_output(decoder, scale * attention, samples.tokens)).min())
+    maps = nets.attention_map(scale * attention, samples.tokens)
+    output = nets.head_output(decoder, scale * attention, samples.tokens)
+    leaked = jnp.sum(maps * ~samples.relevant[:, None, :], axis=-1)
+    return leaked.max(), (samples.labels * output).min()
 
 
 # Realizability ---------------------------------------------------------------------------------------------------------
@@ -152,10 +199,7 @@ class Realizing(Computed):
         require(0 < self.loss <= 1, f"the target's loss must lie in (0, 1], not {self.loss}.")
 
     def compute(self, key: Key) -> Mapping[str, Any]:
-        first_key, data_key = jax.random.split(key)
-        first = _samples(_arrays(self.data), first_key, self.first_samples)
-        samples = _samples(_arrays(self.data), data_key, self.data.samples)
-        row = np.asarray(nets.first_phase_row(first))
+        row, samples = jax.tree.map(np.asarray, _row_and_samples(self, key))
         start = measured_good_start(self.data, row, samples)
         bounds = mixture_bounds(self.data, samples).data
         asked = start.required_heads(bounds, self.loss)
@@ -185,11 +229,20 @@ def realized_margins(
 ) -> np.ndarray:
     """The smallest margin at the target of Prop. 7, `theta^(1) + G theta*`, half of the heads having either sign, for
     every number of heads."""
-    return np.asarray(_realized(data.oracle(), row, samples, start.reach(loss), jnp.asarray(heads, float)))
+    return np.asarray(_realized(data, row, samples, start.reach(loss), np.asarray(heads, float)))
 
 
-@jax.jit
-def _realized(oracle, row, samples: Samples, reach, heads) -> Array:
+@traced_once()
+def _row_and_samples(trial: Realizing, key: Key) -> tuple[Array, Samples]:
+    """What the first step writes, and the samples of the second phase."""
+    first_key, data_key = jax.random.split(key)
+    first = trial.data.sample(first_key, None, trial.first_samples)
+    return nets.first_phase_row(first), trial.data.sample(data_key, None, trial.data.samples)
+
+
+@traced_once()
+def _realized(data: TokenMixture, row: Array, samples: Samples, reach: Array, heads: Array) -> Array:
+    oracle = data.oracle()
     signs = jnp.array([1.0, -1.0])[:, None, None]
 
     def one(count: Array) -> Array:
@@ -217,39 +270,24 @@ class Saturation(Computed):
         require(0 < self.leak < 1, f"the leak must lie strictly between 0 and 1, not {self.leak}.")
 
     def compute(self, key: Key) -> Mapping[str, Any]:
-        samples = _samples(_arrays(self.data), key, self.data.samples)
+        samples = jax.tree.map(np.asarray, _samples(self.data, key))
         bounds = mixture_bounds(self.data, samples)
         scale = mixed.saturating_norm(bounds, float(self.leak))
-        attention, decoder = self.data.oracle()
-        maps = nets.attention_map(scale * attention, samples.tokens)
-        output = nets.head_output(decoder, scale * attention, samples.tokens)
+        leaked, margin = _saturated(self.data, samples, scale)
         return {
             "scale": scale,
-            "leaked": float(jnp.sum(maps * ~samples.relevant[:, None, :], axis=-1).max()),
-            "margin": float((samples.labels * output).min()),
+            "leaked": float(leaked),
+            "margin": float(margin),
             "bound": mixed.attention_margin(bounds, float(self.leak)),
             "limit": mixed.attention_margin(bounds),
         }
 
 
-def _arrays(module: Any) -> Any:
-    """Numbers as arrays, so that one compiled program serves all their values."""
-    return jax.tree.map(jnp.asarray, module)
+@traced_once()
+def _samples(data: TokenMixture, key: Key) -> Samples:
+    return data.sample(key, None, data.samples)
 
 
-@eqx.filter_jit
-def _samples(data: TokenMixture, key: Key, count: int) -> Samples:
-    return data.sample(key, None, count)
-
-
-@eqx.filter_jit
-def _first_phase(trial: FirstPhase, network: Network, key: Key) -> tuple[Samples, Samples, Heads, Array]:
-    first_key, data_key, weight_key = jax.random.split(key, 3)
-    first = trial.data.sample(first_key, None, trial.first_samples)
-    samples = trial.data.sample(data_key, None, trial.data.samples)
-    return first, samples, *nets.start_heads(network, weight_key, first)
-
-
-@eqx.filter_jit
-def _features(network: Network, params: Heads, members: Array, samples: Samples) -> Array:
-    return kernel_features(network, params, members, samples)
+@traced_once()
+def _saturated(data: TokenMixture, samples: Samples, scale: Array) -> tuple[Array, Array]:
+    return _single_head(data, samples, scale)
