@@ -2,7 +2,6 @@
 changes around W*, and how far moments and derivatives of samples are from those of the population."""
 
 from dataclasses import replace
-from functools import partial
 from itertools import product
 from math import sqrt
 from typing import ClassVar, Literal
@@ -13,6 +12,7 @@ import numpy as np
 from jaxtyping import Array
 
 from lemmata.errors import require
+from lemmata.programs import traced_once
 from lemmata.studies.group_imbalance.data import Population, Samples, World, scores
 from lemmata.studies.group_imbalance.network import Curvature, align_columns, curvature, local, predict_proba
 from lemmata.studies.group_imbalance.theory import bounds, population
@@ -59,7 +59,7 @@ class Exact(Computed):
         )
 
     def world(self, key: Key) -> World:
-        return self.population.world(jax.random.split(key, 3)[0])
+        return _world(self.population, key)
 
     def compute(self, key: Key) -> dict[str, np.ndarray | float]:
         world = jax.tree.map(np.asarray, self.world(key))
@@ -113,7 +113,13 @@ class Lemma(Computed):
         }
 
 
-@jax.jit
+@traced_once()
+def _world(drawn_from: Population, key: Key) -> World:
+    """The world of a trial; the other parts of its key are for samples and places."""
+    return drawn_from.world(jax.random.split(key, 3)[0])
+
+
+@traced_once()
 def _seen(drawn_from: Population, key: Key) -> tuple[World, Samples, Curvature]:
     """A world, samples of it, and the empirical risk's derivatives at W*."""
     world_key, data_key, _ = jax.random.split(key, 3)
@@ -144,13 +150,13 @@ class Ball(Computed):
         require(self.points > 0, f"the ball needs at least one point, not {self.points}.")
 
     def world(self, key: Key) -> World:
-        return self.population.world(jax.random.split(key, 3)[0])
+        return _world(self.population, key)
 
     def compute(self, key: Key) -> dict[str, float]:
         world = jax.tree.map(np.asarray, self.world(key))
         s = Setting(world.mixture, world.teacher, kind=self.population.activation)
         radius = bounds.convex_radius(s, self.slack)
-        seen = _circled(self.population, key, np.array([radius, self.far]), self.points)
+        seen = _circled(self, key, np.array([radius, self.far]))
         values, apart, single = map(np.asarray, seen)
         low = (1 - 2 * self.slack) * bounds.g_fn(s) / s.neurons**2
         return {
@@ -164,14 +170,14 @@ class Ball(Computed):
         }
 
 
-@partial(jax.jit, static_argnames="points")
-def _circled(drawn_from: Population, key: Key, radii: Array, points: int) -> tuple[Array, Array, Array]:
+@traced_once()
+def _circled(ball: Ball, key: Key, radii: Array) -> tuple[Array, Array, Array]:
     """The spectra of the empirical Hessian on spheres around W*, the change of the Hessian for soft labels per distance on
     the outer one, and the mean over samples of |x|^3 times the norm of the third derivative in the logits."""
     world_key, data_key, place_key = jax.random.split(key, 3)
-    world, kind = drawn_from.world(world_key), drawn_from.activation
-    data = drawn_from.draw(data_key, world)
-    keys = jax.random.split(place_key, points)
+    world, kind = ball.population.world(world_key), ball.population.activation
+    data = ball.population.draw(data_key, world)
+    keys = jax.random.split(place_key, ball.points)
     away = jax.vmap(lambda k: around(k, world.teacher.shape, 1.0))(keys)
     places = world.teacher + radii[:, None, None, None] * away
     hessians = jax.lax.map(lambda some: curvature(some, data.inputs, data.labels, kind).hessian, places)
@@ -214,7 +220,7 @@ class Deviations(Computed):
         require(self.noise >= 0, f"the noise level must not be negative, not {self.noise}.")
 
     def world(self, key: Key) -> World:
-        return self.population.world(jax.random.split(key, 3)[0])
+        return _world(self.population, key)
 
     def compute(self, key: Key) -> dict[str, float]:
         world, data, seen = _seen(self.population, key)

@@ -14,6 +14,7 @@ from scipy.optimize import brentq
 from lemmata.descent import Draw
 from lemmata.errors import BadInput, require
 from lemmata.loop import train
+from lemmata.programs import traced_once
 from lemmata.studies.group_imbalance.data import Mixture, Samples, Scores, World, is_symmetric, scores
 from lemmata.studies.group_imbalance.network import Kind, align_columns
 from lemmata.studies.group_imbalance.theory.rho_function import SPEED, bend, line, slope, third
@@ -278,9 +279,9 @@ def fitted_mixture(inputs: np.ndarray, groups: int) -> Mixture:
 # The trial --------------------------------------------------------------------------------------------------------------
 
 
-@jax.jit
+@traced_once()
 def _drawn(training: Descents, key: Key) -> Draw:
-    return training.draw(key)
+    return training.draw(jax.random.split(key)[0])
 
 
 class Initialised(Computed):
@@ -302,7 +303,7 @@ class Initialised(Computed):
         return self.training.world(key)
 
     def compute(self, key: Key) -> dict[str, np.ndarray | float]:
-        drawn = _drawn(self.training, jax.random.split(key)[0])
+        drawn = _drawn(self.training, key)
         world = jax.tree.map(np.asarray, drawn.world.world)
         data = Samples(*map(np.asarray, drawn.data), groups=np.zeros(0))
         spanned = np.linalg.qr(world.teacher)[0]
