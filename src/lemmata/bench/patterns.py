@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from lemmata.trial import Key
@@ -87,19 +88,21 @@ def _ball_radius(normal: Array) -> Array:
 # Roles -----------------------------------------------------------------------------------------------------------------
 
 
-def share_count(mean: float | Array, turn: Array | int, rounding: Rounding) -> Int[Array, "*turns"]:
-    """How many tokens of a role the sample of this turn has, when a fraction makes `mean` tokens.
+def share_count(
+    mean: float | Array, turn: Array | np.ndarray | int, rounding: Rounding
+) -> Int[Array | np.ndarray, "*turns"]:
+    """How many tokens of a role the sample of this turn has, when a fraction makes `mean` tokens; by NumPy for turns of NumPy.
 
     "alternate" spreads the remainder over the samples, so that the average over samples is exactly `mean` (2.5 tokens: 3, 2,
     3, 2, ...); half a token of offset keeps whole numbers whole under rounding errors.
     """
-    slack = 1e-4
+    slack, xp = 1e-4, np if isinstance(turn, np.ndarray) else jnp
     if rounding == "floor":
-        return jnp.floor(mean + slack).astype(int)
+        return xp.floor(mean + slack).astype(int)
     if rounding == "ceil":
-        return jnp.ceil(mean - slack).astype(int)
+        return xp.ceil(mean - slack).astype(int)
     cycle = turn % 1000  # keeps the products small enough for single precision
-    return (jnp.floor((cycle + 1) * mean + 0.5) - jnp.floor(cycle * mean + 0.5)).astype(int)
+    return (xp.floor((cycle + 1) * mean + 0.5) - xp.floor(cycle * mean + 0.5)).astype(int)
 
 
 def chance_counts(

@@ -267,10 +267,9 @@ def _check_fractions(data: TokenData) -> None:
 
 def _check_rounding(data: TokenData, many: float, few: float) -> None:
     """No role may round to nothing in some sample, and no vote to a tie."""
-    turns = jnp.arange(64)
+    turns = np.arange(64)
     relevant, confusion = (
-        np.broadcast_to(np.asarray(share_count(f * data.tokens, turns, data.rounding)), turns.shape)
-        for f in (many, few)
+        np.broadcast_to(share_count(f * data.tokens, turns, data.rounding), turns.shape) for f in (many, few)
     )
     counts = {"relevant": relevant, "confusion": confusion}
     counts["non-discriminative"] = data.tokens - relevant - confusion

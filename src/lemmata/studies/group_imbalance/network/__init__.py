@@ -16,9 +16,8 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jaxtyping import Array, Bool, Float
-from scipy.optimize import linear_sum_assignment
-from scipy.special import erfc
 
 from lemmata import native
 
@@ -47,7 +46,7 @@ def neuron(logits: Numbers, kind: Kind = "sigmoid") -> Neuron:
     """The activation and its derivatives, of JAX arrays or of NumPy's: one exponential for all four."""
     xp = np if isinstance(logits, np.ndarray) else jnp
     if kind == "erf":
-        tail = erfc if xp is np else jax.scipy.special.erfc
+        tail = scipy.special.erfc if xp is np else jax.scipy.special.erfc
         first = xp.exp(-(logits**2)) / sqrt(pi)
         return Neuron(tail(-logits) / 2, tail(logits) / 2, first, -2 * logits * first)
     speed = SPEED[kind]
@@ -322,7 +321,7 @@ def align_columns(weights: Numbers, teacher: Numbers) -> np.ndarray:
     """W with its columns in the order nearest to W* (exact: linear assignment on squared distances)."""
     weights, teacher = np.asarray(weights), np.asarray(teacher)
     cost = ((weights[:, :, None] - teacher[:, None, :]) ** 2).sum(0)
-    own, theirs = linear_sum_assignment(cost)
+    own, theirs = scipy.optimize.linear_sum_assignment(cost)
     return weights[:, own[np.argsort(theirs)]]
 
 

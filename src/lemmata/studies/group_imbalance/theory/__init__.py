@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from lemmata.guard import double
 from lemmata.measure.compare import Condition
@@ -138,7 +138,7 @@ def halving_samples(found: population.Information, counts: np.ndarray, group: in
     low, high = 0.0, float(counts.sum())
     while excess(high) > excess(0.0) / 2:
         low, high = high, 2 * high
-    return float(brentq(lambda more: excess(more) - excess(0.0) / 2, low, high))  # type: ignore[arg-type]
+    return float(scipy.optimize.brentq(lambda more: excess(more) - excess(0.0) / 2, low, high))  # type: ignore[arg-type]
 
 
 def weight_samples(s: Setting, found: population.Information, relative: float) -> float:

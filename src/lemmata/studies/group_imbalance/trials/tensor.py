@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import jax
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from lemmata.descent import Draw
 from lemmata.errors import BadInput, require
@@ -257,7 +257,7 @@ def inverted_magnitude(
     crossed = np.flatnonzero(np.sign(values[1:]) != np.sign(values[:-1]))
     if not len(crossed):
         return float(grid[np.argmin(np.abs(values))])
-    roots = [float(brentq(miss, grid[i], grid[i + 1])) for i in crossed]  # type: ignore[arg-type]
+    roots = [float(scipy.optimize.brentq(miss, grid[i], grid[i + 1])) for i in crossed]  # type: ignore[arg-type]
 
     def unfit(z: float) -> float:
         return abs(z**3 / neurons * along_line(mixed, z * direction, third, kind) - strength)

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from lemmata.reduce.heads import Members
 from lemmata.studies.multihead.data import Samples
@@ -146,9 +146,9 @@ def smallest_eigenvalue_by_products(network: Network, params: Heads, samples: Sa
     def apply(vector: np.ndarray) -> np.ndarray:
         return np.asarray(product(jnp.asarray(vector.ravel(), float)))
 
-    operator = LinearOperator((flat.size,) * 2, matvec=apply, dtype=float)  # pyright: ignore[reportCallIssue]
+    operator = scipy.sparse.linalg.LinearOperator((flat.size,) * 2, matvec=apply, dtype=float)  # pyright: ignore[reportCallIssue]
     start = np.random.default_rng(0).standard_normal(flat.size)  # equal over heads it would stay so
-    return float(eigsh(operator, k=1, which="SA", return_eigenvectors=False, v0=start)[0])
+    return float(scipy.sparse.linalg.eigsh(operator, k=1, which="SA", return_eigenvectors=False, v0=start)[0])
 
 
 def gradient_of(network: Network, head: Heads, tokens: Tokens) -> Float[Array, " weight"]:

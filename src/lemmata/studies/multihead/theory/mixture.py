@@ -10,7 +10,7 @@ from math import ceil, log, sqrt
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy
 
 from lemmata.errors import require
 from lemmata.studies.multihead.data import NoiseBounds, TokenMixture
@@ -211,7 +211,7 @@ def best_margin(features: np.ndarray, labels: np.ndarray) -> float:
     stacked = np.vstack([signed.T, np.ones(len(labels))])
     goal = np.zeros(len(stacked))
     goal[-1] = 1
-    weights, _ = nnls(stacked, goal)
+    weights, _ = scipy.optimize.nnls(stacked, goal)
     residual = stacked @ weights - goal
     if -residual[-1] < 1e-12:
         return 0.0

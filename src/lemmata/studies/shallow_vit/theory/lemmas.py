@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy import special
+import scipy
 
 from lemmata.bench.probes import cap_share
 
@@ -86,7 +86,7 @@ def neuron_growth(
     push = learning_rate / math.sqrt(neurons) * (relevant * attention - disorder)
     pull = learning_rate**2 * relevant**2 * attention / 2
     t = np.asarray(steps, float)
-    integral = math.sqrt(math.pi / (2 * pull)) * special.erf(t * math.sqrt(pull / 2))
+    integral = math.sqrt(math.pi / (2 * pull)) * scipy.special.erf(t * math.sqrt(pull / 2))
     return np.exp(pull * t**2 / 2) * (start + push * integral)
 
 
@@ -142,4 +142,4 @@ def lucky_share_nearest(patterns: int, disorder: float) -> float:
     node, weight = np.polynomial.legendre.leggauss(400)
     g = 8 * node
     density = np.exp(-(g**2) / 2) / np.sqrt(2 * np.pi) * 8 * weight
-    return float(np.sum(density * special.ndtr(ratio * g) ** (patterns - 1)))
+    return float(np.sum(density * scipy.special.ndtr(ratio * g) ** (patterns - 1)))

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scipy.optimize import brentq
+import scipy
 
 from lemmata.measure.compare import Condition
 from lemmata.studies.shallow_vit.theory.lemmas import relevant_attention_printed
@@ -237,7 +237,7 @@ def steps_from_growth(s: Setting, attention: float) -> float:
     if second + fifth <= 0:
         return math.inf
     top = max(1.0, second**-0.5 if second else 0.0, fifth**-0.2 if fifth else 0.0)
-    time = brentq(lambda x: fifth * x**5 + second * x**2 - 1, 0.0, top)
+    time = scipy.optimize.brentq(lambda x: fifth * x**5 + second * x**2 - 1, 0.0, top)
     return float(time) / s.learning_rate  # pyright: ignore[reportArgumentType]  (the root alone)
 
 

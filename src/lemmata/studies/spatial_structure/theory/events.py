@@ -9,9 +9,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.integrate import quad
-from scipy.optimize import brentq
-from scipy.special import expit
+import scipy
 
 from lemmata.studies.spatial_structure.theory.images import law_of_sum
 
@@ -194,10 +192,12 @@ def event2_duration(D: int, C: int, q: float, p: int, beta: float, eta: float, l
         if np.all(output > 0):
             return 0.0
         unit = 1 / np.max(np.abs(output))
-        power = brentq(lambda x: np.mean(output * expit(-math.exp(x) * unit * output)), -10, 20)
+        power = scipy.optimize.brentq(
+            lambda x: np.mean(output * scipy.special.expit(-math.exp(x) * unit * output)), -10, 20
+        )
         # alpha^p at which the risk is least
         strength = math.exp(power) * unit  # pyright: ignore[reportArgumentType]  (the root alone)
-        slack = expit(-strength * output)
+        slack = scipy.special.expit(-strength * output)
         return float(p * strength * scores.same / (C - 1) * np.mean(slack * spread))
 
     points, weights = np.polynomial.legendre.leggauss(8)
@@ -251,7 +251,7 @@ def linear_phase_end_full(D: int, C: int, q: float, nu: float, p: int, beta: flo
     keeps its exponent in nu.
     """
     c = event1_constant(D, C, q, p, beta)
-    time = quad(lambda x: 1 / (D * C / 2 + c * x ** (p - 1)), 0, 1)[0]
+    time = scipy.integrate.quad(lambda x: 1 / (D * C / 2 + c * x ** (p - 1)), 0, 1)[0]
     return time / (eta * nu ** ((p - 2) / (p - 1)))
 
 

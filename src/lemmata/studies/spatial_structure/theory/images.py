@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import scipy
-from scipy.special import ndtr
 
 
 def law_of_sum(terms: int, q: float) -> tuple[np.ndarray, np.ndarray]:
@@ -73,7 +72,7 @@ def plateau(D: int, C: int, q: float) -> tuple[float, float]:
 
 def glm_error_normal(D: int, C: int, q: float) -> float:
     """The same by the normal law: `Phi(-C / sqrt(q (D - C)))`."""
-    return float(ndtr(-C / math.sqrt(q * (D - C)))) if q > 0 else 0.0
+    return float(scipy.special.ndtr(-C / math.sqrt(q * (D - C)))) if q > 0 else 0.0
 
 
 def glm_best_error(D: int, C: int, q: float) -> float:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import expit, softmax
+import scipy
 
 Numbers = float | np.ndarray
 
@@ -98,7 +98,7 @@ def pull_by_event(
         + scores.cross * (total - group)
     )
     z = D * alpha * pooled
-    slack = labels * expit(-labels * np.sum(z**p + nu * z, axis=1))
+    slack = labels * scipy.special.expit(-labels * np.sum(z**p + nu * z, axis=1))
     pull = slack * D * (p * z[:, 0] ** (p - 1) + nu) * alpha
     own = np.sum(coefficients[:, :C] != 0, axis=1)
     first, second = coefficients[:, 0] != 0, coefficients[:, C] != 0
@@ -159,7 +159,7 @@ def group_count_tail(C: int, q: float, k: int) -> float:
 def sigmoid_power_sides(a: Numbers, p: int) -> tuple[Numbers, Numbers, Numbers]:
     """Lemma K.5 with `C- = C+ = a`: lower side, middle, upper side. True only for `a^p` in `SIGMOID_POWER_RANGE`."""
     loss = np.logaddexp(0, -(a**p))
-    return 0.1 / a * loss, a ** (p - 1) * expit(-(a**p)), 10 / a * loss
+    return 0.1 / a * loss, a ** (p - 1) * scipy.special.expit(-(a**p)), 10 / a * loss
 
 
 SIGMOID_POWER_RANGE = (0.135, 10.0)
@@ -168,7 +168,7 @@ SIGMOID_POWER_RANGE = (0.135, 10.0)
 
 def sigmoid_over_loss(x: Numbers) -> Numbers:
     """Lemma K.6: `sg(-x) / log(1 + e^-x)` for x > 0; the paper has [0.1, 10], the truth is [0.7213, 1]."""
-    return expit(-x) / np.logaddexp(0, -x)
+    return scipy.special.expit(-x) / np.logaddexp(0, -x)
 
 
 SIGMOID_OVER_LOSS = (0.5 / math.log(2), 1.0)
@@ -184,7 +184,7 @@ def log_product_sides(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
 
 def sigmoid_lipschitz_sides(x: np.ndarray, y: np.ndarray, p: int) -> tuple[float, float]:
     """Lemma E.12: `|psi(x) - psi(y)| <= p |x - y|_1` for `psi(x) = sg(-sum x_m^p)` where every `x_m^p >= -1/D`."""
-    psi: Callable[[np.ndarray], float] = lambda v: float(expit(-np.sum(v**p)))  # noqa: E731
+    psi: Callable[[np.ndarray], float] = lambda v: float(scipy.special.expit(-np.sum(v**p)))  # noqa: E731
     return abs(psi(x) - psi(y)), float(p * np.abs(x - y).sum())
 
 
@@ -193,10 +193,11 @@ def pooled_lipschitz_sides(x: np.ndarray, y: np.ndarray, c: np.ndarray, p: int) 
 
     Needs all `c_m` of one sign, which the paper does not say.
     """
-    left, right = ((len(c) * softmax(v) @ c) ** (p - 1) for v in (x, y))
+    left, right = ((len(c) * scipy.special.softmax(v) @ c) ** (p - 1) for v in (x, y))
     return abs(left - right), float(left * math.expm1(2 * (p - 1) * np.abs(x - y).max()))
 
 
 def softmax_lipschitz_sides(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Lemma E.17: `|softmax(a) - softmax(b)| <= (e^(2 max|a-b|) - 1) softmax(a)`, entry by entry."""
-    return np.abs(softmax(a) - softmax(b)), math.expm1(2 * np.abs(a - b).max()) * softmax(a)
+    one, other = scipy.special.softmax(a), scipy.special.softmax(b)
+    return np.abs(one - other), math.expm1(2 * np.abs(a - b).max()) * one

@@ -3,8 +3,7 @@
 import math
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import ndtr, ndtri
+import scipy
 
 from lemmata.studies.spatial_structure.theory.events import TiedScores
 from lemmata.studies.spatial_structure.theory.images import glm_error, law_of_sum
@@ -38,7 +37,7 @@ def sign_error(D: int, C: int, q: float, samples: int) -> float:
 
 def sign_samples(C: int, spurious: float, target: float) -> float:
     """The samples at which `sign_error` falls to the target, by the normal law: `(Phi^-1(target) / C)^2 q (D - C)`."""
-    return float(ndtri(target) ** 2 * spurious / C**2)
+    return float(scipy.special.ndtri(target) ** 2 * spurious / C**2)
 
 
 def unseen_groups(D: int, C: int, samples):
@@ -67,7 +66,11 @@ def coupon_error(D: int, C: int, q: float, samples: float) -> float:
     )  # of a binomial count, also between integers
     strays = (C - 1) * unresolved
     variance = q * (D - C) * ((1 - unresolved) * (C + strays) ** 2 + unresolved * (1 + strays) ** 2)
-    return unresolved * float(ndtr(-C * (1 + strays) / math.sqrt(variance))) if variance > 0 else 0.0
+    return (
+        unresolved * float(scipy.special.ndtr(-C * (1 + strays) / math.sqrt(variance)))
+        if variance > 0
+        else 0.0
+    )
 
 
 def coupon_samples(D: int, C: int, q: float, target: float) -> float:
@@ -75,5 +78,5 @@ def coupon_samples(D: int, C: int, q: float, target: float) -> float:
     groups = D / C
     if coupon_error(D, C, q, 2) <= target:
         return 2.0
-    rate = brentq(lambda x: coupon_error(D, C, q, x * groups) - target, 2 / groups, 40)
+    rate = scipy.optimize.brentq(lambda x: coupon_error(D, C, q, x * groups) - target, 2 / groups, 40)
     return float(rate) * groups  # pyright: ignore[reportArgumentType]

@@ -5,8 +5,7 @@ from typing import ClassVar, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit
+import scipy
 
 from lemmata.errors import require
 from lemmata.studies.spatial_structure import theory
@@ -85,12 +84,12 @@ def logistic_regression(inputs: np.ndarray, labels: np.ndarray, ridge: float) ->
 
     def risk(w: np.ndarray) -> tuple[float, np.ndarray]:
         margin = labels * (inputs @ w[:-1] + w[-1])
-        pull = -labels * expit(-margin) / len(labels)
+        pull = -labels * scipy.special.expit(-margin) / len(labels)
         gradient = np.append(pull @ inputs, pull.sum()) + ridge * w
         return float(np.mean(np.logaddexp(0, -margin)) + ridge * w @ w / 2), gradient
 
     start = np.zeros(inputs.shape[1] + 1)
-    return minimize(risk, start, jac=True, method="L-BFGS-B", options={"maxiter": 200}).x
+    return scipy.optimize.minimize(risk, start, jac=True, method="L-BFGS-B", options={"maxiter": 200}).x
 
 
 class HandBuilt(Computed):

@@ -10,9 +10,8 @@ from typing import ClassVar, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jaxtyping import Array, Float
-from scipy.sparse import csr_array
-from scipy.special import softmax
 
 from lemmata.descent import Descent, Draw, Learner, Learning, logistic_loss
 from lemmata.errors import require
@@ -189,7 +188,7 @@ def one_step(task: Task, key: Key) -> Run:
     labels, coefficients = task.images(rng, max(trial.sizes))
     along = np.cumsum(labels * coefficients.sum(axis=1)) / np.arange(1, max(trial.sizes) + 1)
     test_labels, test = task.images(rng, trial.test_samples)
-    scores = softmax(task.logits / trial.network.temperature(data.dimension), axis=1).T
+    scores = scipy.special.softmax(task.logits / trial.network.temperature(data.dimension), axis=1).T
     signal = test @ scores
     noise = rng.normal(size=test.shape) @ scores * data.noise / np.sqrt(data.dimension)
     run = []
@@ -206,7 +205,7 @@ def value_descent(task: Task, key: Key) -> Run:
     trial, network = task.trial, task.trial.network
     groups = np.arange(trial.data.patches) // trial.data.group_size
     data = put_all(trial.data, {"partition": "given", "groups": tuple(groups.tolist())})
-    scores = softmax(task.logits / network.temperature(data.dimension), axis=1)
+    scores = scipy.special.softmax(task.logits / network.temperature(data.dimension), axis=1)
     gain = data.patches * np.mean(np.sum(scores * (groups == groups[:, None]), axis=1))
     descent = Descent(
         learning_rate=float(0.1 / gain**2), attention_rate=0.0, target_loss=0.01, steps=3000, logs=2
@@ -256,7 +255,9 @@ def counting(task: Task, key: Key) -> Run:
         agreement = inputs[:size].T @ inputs[:size] + 0.5 * rng.random((D, D))
         np.fill_diagonal(agreement, np.inf)
         chosen = np.argpartition(agreement, -C, axis=1)[:, -C:]
-        partners = csr_array((np.full(D * C, 1 / C), chosen.ravel(), np.arange(0, D * C + 1, C)), (D, D))
+        partners = scipy.sparse.csr_array(
+            (np.full(D * C, 1 / C), chosen.ravel(), np.arange(0, D * C + 1, C)), (D, D)
+        )
         run.append((task.error(test_labels, (partners @ test.T).T), 1.0))
     return run
 
