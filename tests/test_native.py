@@ -45,6 +45,23 @@ def test_a_kernel_is_compiled_once_and_called_from_compiled_programs(kernel, tmp
     assert [one.stat().st_mtime_ns for one in library.parent.glob("*.so")] == [made]
 
 
+@pytest.mark.skipif(not shutil.which("c++"), reason="there is no C++ compiler")
+def test_kernels_prepared_by_one_process_are_found_by_others(kernel, tmp_path, monkeypatch):
+    """One that does not compile keeps nobody from the others."""
+    monkeypatch.setattr(native, "HOME", tmp_path)
+    (tmp_path / "broken.cc").write_text("this is no C++")
+    path = kernel(TWICE.replace("twice_float64", "double_float64"))
+    native.prepare(tmp_path / "nothing")
+    made = [one.stat().st_mtime_ns for one in (tmp_path / "cache" / "kernels").glob("*.so")]
+    assert len(made) == 1
+    assert native.loaded(path, "double_float64")
+    assert [one.stat().st_mtime_ns for one in (tmp_path / "cache" / "kernels").glob("*.so")] == made
+
+
+def test_headers_of_xla_are_where_jax_says():
+    assert native.xla_headers().samefile(jax.ffi.include_dir())
+
+
 def test_a_kernel_that_does_not_compile_is_left_out(kernel):
     assert not native.loaded(kernel("this is no C++"), "twice_float64")
 

@@ -7,6 +7,7 @@ import math
 import os
 import shlex
 import sys
+import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -415,11 +416,16 @@ def _workers(options: argparse.Namespace) -> int:
 
 
 def _workers_on_their_way(options: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
-    """For a command that needs workers: they are started before this process has loaded what it needs itself."""
+    """For a command that needs workers: they are started before this process has loaded what it needs itself, and kernels that
+    nobody has compiled yet are, before two workers wait for one of them to do it."""
     if getattr(options, "on", None) != "local":
         return contextlib.nullcontext()
+    from lemmata import native
     from lemmata.lab.process import early
 
+    own = studies().get(options.name.partition("/")[0])
+    if own is not None:
+        threading.Thread(target=native.prepare, args=(own.folder,), daemon=True).start()
     return early(_workers(options), "lemmata.lab.work")
 
 

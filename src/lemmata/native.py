@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 from lemmata.guard import cache_folder
@@ -59,11 +60,17 @@ def loaded(source: Path, *handlers: str) -> bool:
     return True
 
 
+def prepare(folder: Path) -> None:
+    """Make the libraries of the kernels below a folder and of the lab's own, for processes that will ask for them. JAX is not
+    imported, which takes as long as some of them."""
+    for source in (*sorted(HOME.glob("*.cc")), *sorted(folder.rglob("*.cc"))):
+        with contextlib.suppress(OSError, subprocess.SubprocessError):  # whoever asks for it is told so
+            _compiled(source)
+
+
 def _compiled(source: Path) -> Path:
     """The library of a C++ file, made where it is not in the cache. Its name tells the code, the compiler and the instructions
     of this processor apart, for caches may be shared by machines."""
-    import jax.ffi
-
     compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
     if compiler is None:
         raise OSError("there is no C++ compiler.")
@@ -79,10 +86,18 @@ def _compiled(source: Path) -> Path:
             if library.exists():
                 return library
             made = Path(folder) / name
-            found = (f"-I{HOME}", f"-I{jax.ffi.include_dir()}")
+            found = (f"-I{HOME}", f"-I{xla_headers()}")
             _said(compiler, *options, *found, str(source), "-o", str(made))
             made.replace(library)  # at once: another process may be looking for it
     return library
+
+
+def xla_headers() -> Path:
+    """What `jax.ffi.include_dir` says."""
+    found = find_spec("jaxlib")
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin).parent / "include"
 
 
 @cache
