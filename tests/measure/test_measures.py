@@ -119,6 +119,16 @@ def test_a_bootstrap_of_a_mean_is_about_the_t_interval_and_knows_its_seeds():
     assert "of the draws" in bootstrap(lambda v: 1.0 if len(np.unique(v)) == 40 else np.nan, values).note
 
 
+def test_a_bootstrap_counts_a_draw_that_comes_again_but_computes_it_once():
+    """Of three seeds there are 10 different draws; their chances are those of 999 draws in any order."""
+    values, seen = xr.DataArray([0.0, 1.0, 5.0], dims="seed"), []
+    found = bootstrap(lambda v: seen.append(sorted(v.values.tolist())) or float(v.mean()), values)
+    assert len(seen) == 1 + 10
+    picks = np.random.default_rng(0).integers(0, 3, (999, 3))
+    low, high = np.quantile(values.values[picks].mean(1), [0.025, 0.975])
+    assert (2 - found.low) / (found.high - 2) == pytest.approx((2 - low) / (high - 2))
+
+
 def test_independent_estimates_are_subtracted_and_divided():
     one, two = Estimate(3.0, 2.0, 5.0, 4, freedom=3.0), Estimate(1.0, 0.0, 1.5, 5)
     apart = one.minus(two)

@@ -83,9 +83,10 @@ def bootstrap(statistic: Callable[[Seeded], float], values: Seeded, level: float
     needs(count > 2, f"{count} seeds are too few to draw again from; it takes three.")
     value = float(statistic(values))
     needs(np.isfinite(value), "these runs do not give the number that was asked for.")
-    pick = np.random.default_rng(0).integers(0, count, (DRAWS, count))
+    drawn = np.sort(np.random.default_rng(0).integers(0, count, (DRAWS, count)), axis=1)
+    pick, which = np.unique(drawn, axis=0, return_inverse=True)  # of five seeds there are 126 different draws
     with np.errstate(all="ignore"):  # a draw of one seed three times may have no spread to divide by
-        again = np.array([float(statistic(values.isel(seed=seeds))) for seeds in pick])
+        again = np.array([float(statistic(values.isel(seed=seeds))) for seeds in pick])[which.ravel()]
     again = again[np.isfinite(again)]
     spoilt = 1 - len(again) / DRAWS
     needs(
