@@ -90,7 +90,7 @@ def _ball_radius(normal: Array) -> Array:
 
 def share_count(
     mean: float | Array, turn: Array | np.ndarray | int, rounding: Rounding
-) -> Int[Array | np.ndarray, "*turns"]:
+) -> Int[Array | np.ndarray, "*turns"] | int:
     """How many tokens of a role the sample of this turn has, when a fraction makes `mean` tokens; by NumPy for turns of NumPy.
 
     "alternate" spreads the remainder over the samples, so that the average over samples is exactly `mean` (2.5 tokens: 3, 2,
@@ -119,7 +119,7 @@ def chance_counts(
     return tuple(counts)
 
 
-def blocks(counts: Sequence[int | Array], tokens: int) -> Int[Array, " tokens"]:
+def blocks(counts: Sequence[int | Array | np.ndarray], tokens: int) -> Int[Array, " tokens"]:
     """Roles in blocks: the first `counts[0]` tokens have role 0, the next role 1, ...; the rest has role `len(counts)`."""
     place = jnp.arange(tokens)
     ends = jnp.cumsum(jnp.stack([jnp.asarray(count) for count in counts]))
