@@ -58,5 +58,5 @@ def bench(name: str | None, only: str | None, paper: bool, rounds: int) -> None:
     if "growth" in result:
         from benchmarks.picture import draw
 
-        draw(name, result["growth"]["growth"], path.with_suffix(".png"))
+        draw(name, result["growth"], path.with_suffix(".png"))
     print(readme.section(name, result))

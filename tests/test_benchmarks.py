@@ -3,13 +3,14 @@
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
 
-from benchmarks import peers, readme, timing
+from benchmarks import peers, picture, readme, timing
 from benchmarks.timing import Contestant, in_turns
-from benchmarks.workload import Work, names, workload
+from benchmarks.workload import names, workload
 from lemmata.cli import main
 from lemmata.study import studies
 
@@ -59,14 +60,37 @@ def test_a_contestant_that_computes_something_else_is_found_out():
         peers.agreement(wrong, step.tiny, compiled=False)
 
 
-@pytest.mark.parametrize("name", studies())
-def test_sizes_that_grow_are_those_that_formulas_and_trials_know(name):
-    step = workload(name).step
+SIMULATORS = [
+    pytest.param(id, name, id=f"{id}-{name}" if name else id)
+    for id in studies()
+    if (step := workload(id).step) is not None
+    for name in step.simulators
+]
+
+
+@pytest.mark.parametrize(("id", "name"), SIMULATORS)
+def test_sizes_that_grow_are_those_that_formulas_and_trials_know(id, name):
+    step = workload(id).step
     assert step is not None
-    assert set(step.growth) | set(step.tiny) <= set(step.sizes)
-    for size, values in step.growth.items():
-        assert all(isinstance(step.work(**{**step.sizes, size: value}), Work) for value in values)
-        peers.built(step, {size: values[0]})
+    one = step.simulators[name]
+    assert set(one.growth) <= set(one.sizes)
+    assert set(step.tiny) <= set(step.sizes)
+    for size, values in one.growth.items():
+        assert len(set(values)) > 1
+        assert all(min(one.work(**{**one.sizes, size: value})) >= 0 for value in values)
+        assert all(peers.built(one, {size: value}) for value in values)
+
+
+@pytest.mark.parametrize("id", studies())
+def test_every_simulator_of_a_trial_is_measured(id):
+    step = workload(id).step
+    assert step is not None
+    kind = type(peers.built(step, {}))
+    known = get_args(get_type_hints(kind).get("simulator"))
+    measured = {name: peers.built(one, {}) for name, one in step.simulators.items()}
+    assert set(known) <= set(measured)
+    for name in known:
+        assert measured[name].simulator == name  # pyright: ignore[reportAttributeAccessIssue]  (it has the field)
 
 
 def test_a_step_costs_what_steps_add_to_a_call(monkeypatch):
@@ -81,6 +105,26 @@ def test_a_step_costs_what_steps_add_to_a_call(monkeypatch):
     times = in_turns({"quick": Contestant(done.append, runs=4)}, rounds=2)
     assert done[-1] == 2001
     np.testing.assert_allclose(times["quick"], 1e-4 / 4)
+
+
+def growth(size, **more):
+    one = {"values": [1, 2], "seconds": [1e-3, 2e-3], "least": [1e-4, 2e-4], "exponent": 1.0, "expected": 1.0}
+    return {"sizes": {size: 1}, "growth": {"cells": one, size: one}, **more}
+
+
+def test_growth_is_told_and_drawn_for_every_simulator(tmp_path):
+    found = growth("rows", simulator="row", others={"gram": growth("rows"), "direct": growth("pages")})
+    said = readme._growth("any", found)
+    assert "Growth of a step by `row` ([picture](results/any.png)):" in said
+    assert "By `gram`:" in said
+    assert "By `direct` (pages 1):" in said
+    assert [said.count(f"| {size} |") for size in ("cells", "rows", "pages")] == [3, 2, 1]
+    picture.draw("any", found, tmp_path / "some.png")
+
+
+def test_growth_that_was_kept_without_other_simulators_is_told_and_drawn(tmp_path):
+    assert readme._growth("any", growth("rows")).startswith("Growth of a step ([picture](results/any.png)):")
+    picture.draw("any", growth("rows"), tmp_path / "one.png")
 
 
 def test_an_unknown_workload_is_one_sentence(capsys):
