@@ -8,7 +8,7 @@ from typing import get_args, get_type_hints
 import numpy as np
 import pytest
 
-from benchmarks import peers, picture, readme, timing
+from benchmarks import peers, picture, readme, shares, timing
 from benchmarks.timing import Contestant, in_turns
 from benchmarks.workload import names, workload
 from lemmata.cli import main
@@ -125,6 +125,33 @@ def test_growth_is_told_and_drawn_for_every_simulator(tmp_path):
 def test_growth_that_was_kept_without_other_simulators_is_told_and_drawn(tmp_path):
     assert readme._growth("any", growth("rows")).startswith("Growth of a step ([picture](results/any.png)):")
     picture.draw("any", growth("rows"), tmp_path / "one.png")
+
+
+def test_parts_of_a_figure_add_up_to_the_whole(monkeypatch):
+    now = iter((0.0, 1.0, 3.0, 7.0, 15.0, 31.0))
+    monkeypatch.setattr(shares.time, "perf_counter", lambda: next(now))
+    clock = shares.Clock()
+    with clock.on("lab"), clock.on("plan"):  # at 0 and 1
+        with clock.on("store"):  # from 3 to 7
+            clock.add("compile", 0.5)
+        clock.add("trace", 2.0)
+    assert clock.spent == {"lab": 17.0, "plan": 8.0, "store": 3.5, "compile": 0.5, "trace": 2.0}
+
+
+@pytest.mark.parametrize("gone", [(), ("plan", "store")], ids=["all", "those-of-before"])
+def test_parts_of_a_figure_are_told_as_far_as_they_were_kept(gone):
+    parts = [part for part in shares.PARTS if part not in gone]
+    spent = dict.fromkeys(parts, 1.0)
+    found = {
+        "command": "any",
+        "trainings": 1,
+        "cold": 1.0,
+        "warm": 1.0,
+        "shares": {"cold": spent, "warm": spent},
+    }
+    said = readme._figure("any", found).splitlines()
+    assert said[-4] == f"|  | {' | '.join(parts)} | whole |"
+    assert said[-1].endswith(f"| {len(parts):.1f} s |")
 
 
 def test_an_unknown_workload_is_one_sentence(capsys):
