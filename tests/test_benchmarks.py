@@ -1,5 +1,7 @@
 """Benchmarks are run by hand, so that nothing but this notices when the house moves under them."""
 
+import sys
+from contextlib import nullcontext
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -175,6 +177,22 @@ def test_without_pytorch_it_says_how_to_install_it(capsys, monkeypatch):
     monkeypatch.setattr(benchmarks.run, "find_spec", lambda name: None)
     assert main(["bench", "multihead"]) == 2
     assert "pip install 'lemmata[bench]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["multihead", None], ids=["one", "all"])
+def test_what_is_measured_begins_without_the_cache_of_the_bench(monkeypatch, name):
+    import benchmarks.run
+
+    begun = []
+    monkeypatch.setattr(benchmarks.run, "find_spec", lambda name: True)
+    monkeypatch.setattr(benchmarks.run, "ENVIRONMENT", {"HOME": "here"})
+    monkeypatch.setattr(benchmarks.run.os, "execve", lambda *given: begun.append(given[-1]) or sys.exit())
+    monkeypatch.setattr(benchmarks.run.subprocess, "run", lambda *_, env, **__: begun.append(env))
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "of the bench")
+    with pytest.raises(SystemExit) if name else nullcontext():
+        benchmarks.run.bench(name, None, False, 1)
+    assert len(begun) == (1 if name else len(names()))
+    assert all(set(told) <= {"HOME", "GLIBC_TUNABLES"} for told in begun)
 
 
 def test_the_readme_is_what_the_kept_results_say():
