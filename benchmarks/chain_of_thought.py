@@ -2,7 +2,9 @@
 Figure 7.3 (a), and the law of the vote against 1e5 simulated prompts.
 
 The lab trains a table of (2M + K) x (M + K) numbers by lookups, peers the 2d x 2d weights on tokens; the lab also draws its
-prompts, a random cycle each.
+prompts, a random cycle each. By `tokens` it trains what peers train, on tokens that it makes and adds noise to (drawn, but of
+norm 0 here); by `classes` the few different numbers that the table tends to, on one prompt of expected counts for each of the K
+steps.
 """
 
 import time
@@ -12,7 +14,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Workload, batch_keys, by_tokens
+from benchmarks.workload import (
+    Arrays,
+    Command,
+    Measure,
+    Plain,
+    Simulator,
+    Step,
+    Work,
+    Workload,
+    batch_keys,
+    by_tokens,
+    changed,
+)
 from lemmata.studies.chain_of_thought import theory
 from lemmata.studies.chain_of_thought.figures import template
 from lemmata.studies.chain_of_thought.trials import Reasoning
@@ -20,12 +34,16 @@ from lemmata.studies.chain_of_thought.trials.testing import coordinates, errors,
 from lemmata.threefry import new_key
 from lemmata.trial import put_all
 
-PROMPTS, LENGTH, TIMES = 100_000, 20, 20
+PROMPTS, LENGTH, TIMES, STEPS = 100_000, 20, 20, 3
+
+
+def dimension(patterns: int) -> int:
+    return max(30, patterns + STEPS)
 
 
 def trial(steps: int, prompts: int, examples: int, patterns: int) -> Reasoning:
     sizes = {"descent.batch": prompts, "data.examples": examples, "data.patterns": patterns}
-    dims = {"data.dim": max(30, patterns + 3), "test.patterns": min(10, patterns)}
+    dims = {"data.dim": dimension(patterns), "test.patterns": min(10, patterns)}
     return put_all(template(), {**sizes, **dims, "descent.steps": steps, "descent.logs": 2})
 
 
@@ -65,14 +83,36 @@ def work(prompts: int, examples: int, patterns: int) -> Work:
     (60 % of them); for each of its columns that is not a copy of another (those of a step that begin with the same pattern
     are) three lookups and twelve operations in all; the sum of two columns of the table, and its gradient; and an exponential
     for each of these columns or for each number of the table, whichever are fewer."""
-    steps, others = 3, examples - round(0.4 * examples)
-    columns, rows, width = steps * min(patterns, 1 + others), 2 * patterns + steps, patterns + steps
+    others = examples - round(0.4 * examples)
+    columns, rows, width = STEPS * min(patterns, 1 + others), 2 * patterns + STEPS, patterns + STEPS
     return Work(
         prompts * (3 * rows + 12 * columns),
         4 * 3 * rows * width,
         prompts * (6 + patterns + 2 * others),
         min(prompts * columns, rows * width),
     )
+
+
+def token_work(prompts: int, examples: int, patterns: int) -> Work:
+    """For each prompt W times the query and its gradient (4 d^2 each), and six passes over the d or 2d numbers of all columns:
+    logits, the output and their derivatives. The words of the prompts as above; for the noise of every state of an example a
+    word and a logarithm in each of the d - M directions without a pattern (the fewer the more patterns), and a product with
+    them; an exponential for each column. W is read, its gradient written and added, columns are made and read."""
+    dim, columns = dimension(patterns), examples * STEPS + STEPS - 1
+    noise = prompts * examples * (STEPS + 1) * (dim - patterns)
+    return Work(
+        prompts * (16 * dim**2 + 12 * columns * dim) + 2 * noise * dim,
+        4 * (3 * 4 * dim**2 + 2 * prompts * columns * 2 * dim),
+        work(prompts, examples, patterns).words + noise,
+        prompts * columns + noise,
+    )
+
+
+def class_work(prompts: int, examples: int, patterns: int) -> Work:
+    """The same lookups for one prompt for each of the K steps, which has every column once, with its count; nothing is drawn,
+    and neither prompts nor examples cost anything."""
+    columns, rows, width = STEPS * patterns, 2 * patterns + STEPS, patterns + STEPS
+    return Work(STEPS * (3 * rows + 12 * columns), 4 * 3 * rows * width, exponentials=STEPS * columns)
 
 
 def extra(paper: bool) -> dict[str, Measure]:
@@ -101,6 +141,9 @@ def extra(paper: bool) -> dict[str, Measure]:
     }
 
 
+SIZES = {"prompts": 60, "examples": 20, "patterns": 20}
+GROWTH = {"prompts": (60, 240, 960), "examples": (20, 80, 320), "patterns": (10, 20, 40)}
+
 WORKLOAD = Workload(
     about=__doc__ or "",
     figure="chain-of-thought/fig7-3a",
@@ -108,13 +151,18 @@ WORKLOAD = Workload(
     paper=Command(("--scale", "paper")),
     step=Step(
         trial=trial,
-        sizes={"prompts": 60, "examples": 20, "patterns": 20},
+        sizes=SIZES,
         tiny={"prompts": 6, "examples": 5, "patterns": 11},
         plain=plain,
         jax_loss=jax_loss,
         torch_loss=torch_loss,
         work=work,
-        growth={"prompts": (60, 240, 960), "examples": (20, 80, 320), "patterns": (10, 20, 40)},
+        growth=GROWTH,
+        simulator="patterns",
+        others={
+            name: Simulator(changed(trial, {"simulator": name}), SIZES, formula, GROWTH)
+            for name, formula in {"tokens": token_work, "classes": class_work}.items()
+        },
     ),
     extra=extra,
 )

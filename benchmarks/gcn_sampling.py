@@ -2,7 +2,8 @@
 
 A step costs what the batch looks at, not what the graph has: growth over nodes goes to a million. Peers are given the small
 dense matrices of the batch's field and its dropout, cut out beforehand; the extra lines have PyTorch make them, from sparse
-matrices of the whole graph, as a plain program has them, and from rows that it cuts out of these in every step.
+matrices of the whole graph, as a plain program has them, and from rows that it cuts out of these in every step. By `whole` the
+lab computes every node in every step, with dense matrices of the graph, and is measured on smaller ones.
 """
 
 import warnings
@@ -15,7 +16,7 @@ import scipy.sparse as sparse
 
 from benchmarks.peers import lab
 from benchmarks.timing import Contestant, in_turns, torch_on
-from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Workload
+from benchmarks.workload import Arrays, Command, Measure, Plain, Simulator, Step, Work, Workload, changed
 from lemmata.bench.graphs import adjacency, normalised
 from lemmata.studies.gcn_sampling.data import DegreeGroups
 from lemmata.studies.gcn_sampling.network.fields import hidden, in_field, matrix, rooms_for
@@ -106,6 +107,15 @@ def work(nodes: int, width: int, high_degree: int) -> Work:
     return Work(operations, 4 * 4 * width * (width + FEATURES), words=(middle + lower) * width)
 
 
+def whole_work(nodes: int, width: int, high_degree: int) -> Work:
+    """The same with all nodes in both layers. Rows of the graph are sparse here, too, where the lab makes dense matrices of
+    them: their products are no part of the formulas."""
+    slots = nodes * (1 + (high_degree + 19) / 20)
+    operations = 4 * nodes * FEATURES * width + 6 * nodes * width**2 + 4 * slots * width
+    touched = 4 * 4 * width * (width + FEATURES) + 4 * nodes * (FEATURES + 4 * width)
+    return Work(operations, touched, words=2 * nodes * width)
+
+
 # Against PyTorch with sparse matrices ------------------------------------------------------------------------------------
 
 
@@ -194,6 +204,15 @@ WORKLOAD = Workload(
             trial.step(state).loss
         ),  # the state has the loss of the batch before its step
         runs=4,
+        simulator="field",
+        others={
+            "whole": Simulator(
+                changed(trial, {"engine": "whole"}),
+                {"nodes": 1000, "width": 200, "high_degree": 10},
+                whole_work,
+                {"nodes": (500, 1000, 2000), "width": (100, 200, 400), "high_degree": (5, 10, 20)},
+            )
+        },
     ),
     extra=extra,
 )

@@ -4,7 +4,8 @@ drawn anew, and Figure 3.3 (a).
 Peers are given their sets; the extra lines have PyTorch draw them too, by the largest of random numbers, and PyTorch
 Geometric's way, which makes an edge of every node of a set and sums over edges with its softmax and scatter. What a step of
 the lab has beyond its gradient: drawing 3840 places without replacement and gathering what they name, the order of the labels,
-the keys and the update. The gradient is short products of 20 columns, which do not reach the peak of a large one.
+the keys and the update. The gradient is short products of 20 columns, which do not reach the peak of a large one. By `patterns`
+a set is how often each of ten patterns is at each of five distances, which is the same training where features have no noise.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,18 @@ import numpy as np
 
 from benchmarks.peers import lab
 from benchmarks.timing import Contestant, in_turns, torch_on
-from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Workload, batch_keys
+from benchmarks.workload import (
+    Arrays,
+    Command,
+    Measure,
+    Plain,
+    Simulator,
+    Step,
+    Work,
+    Workload,
+    batch_keys,
+    changed,
+)
 from lemmata.studies.graph_transformer.figures import template
 from lemmata.studies.graph_transformer.network import slope_of_sets
 from lemmata.studies.graph_transformer.trials import GraphTraining
@@ -72,17 +84,32 @@ def torch_loss(weights: Arrays, batch: Arrays) -> Any:
     return torch.relu(1 - batch["label"] * output).mean()
 
 
+DIM, PATTERNS, BUCKETS = (getattr(template().data, name) for name in ("dim", "patterns", "buckets"))
+
+
 def work(nodes: int, batch: int, sampled: int, neurons: int) -> Work:
     """Neurons forward and backward (three products), values and queries, and four passes over the tokens of a set; a set is
     gathered from the lists of members, distances and features. A random word for every node of a set and for every node of the
     batch, an exponential for every slot."""
-    dim, held = 20, sampled + 1
+    dim, held = DIM, sampled + 1
     operations = batch * (6 * dim * neurons + 12 * dim**2 + 8 * held * dim)
     return Work(
         operations,
         4 * batch * held * (2 + dim) + 8 * dim * neurons,
         words=batch * (sampled + 1),
         exponentials=batch * held,
+    )
+
+
+def pattern_work(nodes: int, batch: int, sampled: int, neurons: int) -> Work:
+    """The same, but that attention and its four passes are over patterns at distances, however large the sets; these are
+    drawn and counted, and the members and distances of their nodes are what is gathered."""
+    dim, held, kinds = DIM, sampled + 1, BUCKETS * PATTERNS
+    return Work(
+        batch * (6 * dim * neurons + 12 * dim**2 + 8 * kinds * dim),
+        4 * batch * (2 * held + kinds) + 4 * PATTERNS * dim + 8 * dim * neurons,
+        words=batch * (sampled + 1),
+        exponentials=batch * kinds,
     )
 
 
@@ -199,6 +226,15 @@ def drawing_peers(trial: GraphTraining, state: Any) -> dict[str, Contestant]:
     }
 
 
+SIZES = {"nodes": 1000, "batch": 64, "sampled": 60, "neurons": 400}
+GROWTH = {
+    "nodes": (500, 1000, 2000),
+    "batch": (64, 128, 256),
+    "sampled": (30, 60, 120),
+    "neurons": (400, 1600, 6400),
+}
+BY_PATTERNS = {"simulator": "patterns", "data.feature_noise": 0.0}
+
 WORKLOAD = Workload(
     about=__doc__ or "",
     figure="graph-transformer/fig3-3a",
@@ -206,19 +242,16 @@ WORKLOAD = Workload(
     paper=Command(("--scale", "paper")),
     step=Step(
         trial=trial,
-        sizes={"nodes": 1000, "batch": 64, "sampled": 60, "neurons": 400},
+        sizes=SIZES,
         tiny={"nodes": 100, "batch": 8, "sampled": 6, "neurons": 16},
         plain=plain,
         jax_loss=jax_loss,
         torch_loss=torch_loss,
         work=work,
-        growth={
-            "nodes": (500, 1000, 2000),
-            "batch": (64, 128, 256),
-            "sampled": (30, 60, 120),
-            "neurons": (400, 1600, 6400),
-        },
+        growth=GROWTH,
         runs=4,
+        simulator="nodes",
+        others={"patterns": Simulator(changed(trial, BY_PATTERNS), SIZES, pattern_work, GROWTH)},
     ),
     extra=extra,
 )

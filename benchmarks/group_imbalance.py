@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.peers import LONG, advanced, started
 from benchmarks.timing import Contestant, fastest, in_turns, torch_on
-from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Workload
+from benchmarks.workload import Arrays, Command, Measure, Plain, Simulator, Step, Work, Workload, changed
 from lemmata.loop import lane_record
 from lemmata.studies.group_imbalance.data import Population, Samples, mixture, scores
 from lemmata.studies.group_imbalance.network import gradients
@@ -58,6 +58,19 @@ def work(samples: int, dim: int, starts: int) -> Work:
     """Logits, an exponential for each, and their way back; every sample is read once for all starts."""
     each = samples * NEURONS * starts
     return Work(operations=4 * each * dim, bytes=8 * samples * (dim + 1), exponentials=each)
+
+
+def newton_work(samples: int, dim: int, starts: int) -> Work:
+    """The same, and for each start and sample two logarithms for the risk, and the Hessian: K (K + 1) / 2 pairs of neurons with
+    the d (d + 1) / 2 products of inputs. Then each Hessian of n = d K rows is brought to three diagonals, and eigenvectors back
+    (4/3 n^3 + 2 n^3). Hessians are read and written."""
+    pairs, size = NEURONS * (NEURONS + 1) / 2, dim * NEURONS
+    plain = work(samples, dim, starts)
+    return Work(
+        plain.operations + starts * (samples * pairs * dim * (dim + 1) + 10 / 3 * size**3),
+        plain.bytes + 8 * 2 * starts * size**2,
+        exponentials=plain.exponentials + 2 * samples * starts,
+    )
 
 
 # The success map ---------------------------------------------------------------------------------------------------------
@@ -174,6 +187,15 @@ WORKLOAD = Workload(
         growth={"samples": (2000, 8000, 32_000), "dim": (5, 20, 80), "starts": (5, 20, 80)},
         loss=loss,
         runs=2,
+        simulator="descent",
+        others={
+            "newton": Simulator(
+                changed(trial, {"solver": "newton"}),
+                {"samples": 4000, "dim": 10, "starts": STARTS},
+                newton_work,
+                {"samples": (1000, 4000, 16_000), "dim": (5, 10, 20), "starts": (5, 20, 80)},
+            )
+        },
     ),
     extra=extra,
 )

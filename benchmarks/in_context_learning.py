@@ -1,10 +1,10 @@
 """One SGD step of the one-layer model at the document's size (20 contexts, tokens of 60 dimensions, 60 neurons, 120 prompts a
 batch), Figure 6.2, and the small GPT-2 style model of Figure 6.3 against PyTorch.
 
-The lab trains on the 31 coordinates along patterns and label that prompts can see, peers on tokens; the lab also draws its
-prompts. The lab's deep model asks its last layer for the query's column only, which is all that is read; PyTorch gains by
-doing the same and is timed both ways. Columns of all prompts are the rows of one matrix there: with prompts and columns apart
-XLA made slow loops of the gradients of weights.
+The lab trains on the 31 coordinates along patterns and label that prompts can see, peers on tokens, as the lab does by
+`tokens`; the lab also draws its prompts. The lab's deep model asks its last layer for the query's column only, which is all
+that is read; PyTorch gains by doing the same and is timed both ways. Columns of all prompts are the rows of one matrix there:
+with prompts and columns apart XLA made slow loops of the gradients of weights.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.timing import Contestant, in_turns, torch_on
-from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Workload, batch_keys, by_tokens
+from benchmarks.workload import (
+    Arrays,
+    Command,
+    Measure,
+    Plain,
+    Simulator,
+    Step,
+    Work,
+    Workload,
+    batch_keys,
+    by_tokens,
+    changed,
+)
 from lemmata.descent import advance
 from lemmata.studies.in_context_learning.data import tokens
 from lemmata.studies.in_context_learning.figures import template
@@ -80,6 +92,22 @@ def work(prompts: int, contexts: int, neurons: int, heads: int) -> Work:
     weights = heads * (2 * reduced**2 + rows * reduced + rows * neurons)
     words = 3 + 3 * contexts + 2 * contexts / 5
     return Work(folded + prompts * each, 4 * 2 * weights, prompts * words, prompts * heads * contexts)
+
+
+def token_work(prompts: int, contexts: int, neurons: int, heads: int) -> Work:
+    """In d = 60 coordinates: the folded weights as above, for each prompt three products with the neurons, the query with the
+    folded weights and its derivative (d^2 each), and four passes over all numbers of its contexts; the same words."""
+    dim = 60
+    folded = 3 * heads * (2 * dim**3 + 2 * dim**2 * neurons)
+    each = heads * (6 * dim * neurons + 4 * dim**2 + 8 * dim * contexts)
+    weights = heads * (3 * dim**2 + dim * neurons)
+    words = work(prompts, contexts, neurons, heads).words
+    return Work(
+        folded + prompts * each,
+        4 * 2 * (weights + prompts * contexts * dim),
+        words,
+        prompts * heads * contexts,
+    )
 
 
 # The deep model ----------------------------------------------------------------------------------------------------------
@@ -181,6 +209,14 @@ def deep_peers(trial: Stack) -> dict[str, Contestant]:
     }
 
 
+SIZES = {"prompts": 120, "contexts": 20, "neurons": 60, "heads": 1}
+GROWTH = {
+    "prompts": (120, 480, 1920),
+    "contexts": (20, 80, 320),
+    "neurons": (60, 240, 960),
+    "heads": (1, 2, 4),
+}
+
 WORKLOAD = Workload(
     about=__doc__ or "",
     figure="in-context-learning/fig6-2",
@@ -188,18 +224,15 @@ WORKLOAD = Workload(
     paper=Command(("--scale", "paper")),
     step=Step(
         trial=trial,
-        sizes={"prompts": 120, "contexts": 20, "neurons": 60, "heads": 1},
+        sizes=SIZES,
         tiny={"prompts": 12, "contexts": 5, "neurons": 6, "heads": 2},
         plain=plain,
         jax_loss=jax_loss,
         torch_loss=torch_loss,
         work=work,
-        growth={
-            "prompts": (120, 480, 1920),
-            "contexts": (20, 80, 320),
-            "neurons": (60, 240, 960),
-            "heads": (1, 2, 4),
-        },
+        growth=GROWTH,
+        simulator="patterns",
+        others={"tokens": Simulator(changed(trial, {"simulator": "tokens"}), SIZES, token_work, GROWTH)},
     ),
     extra=extra,
 )

@@ -38,7 +38,7 @@ from benchmarks.timing import (
     reading,
     torch_on,
 )
-from benchmarks.workload import Command, Measure, Step, Work, Workload
+from benchmarks.workload import Command, Measure, Simulator, Step, Work, Workload
 from lemmata.desk import stored_order
 from lemmata.lab.work import Chunk, run_chunk
 from lemmata.sweep import Sweep
@@ -294,6 +294,12 @@ def _seconds_of(figure: str, command: Command, out: Path, cache: Path) -> float:
 
 
 def growth(step: Step, rounds: int) -> Found:
+    """By the simulator of the figure, and by each of the others."""
+    others = {name: grown(one, rounds) for name, one in step.others.items()}
+    return {**grown(step, rounds), **({"simulator": step.simulator, "others": others} if others else {})}
+
+
+def grown(step: Simulator, rounds: int) -> Found:
     """Seconds of a step against each size, the others as they are, with the exponent that is measured and the one that the
     formulas have over the same sizes."""
     trial = peers.built(step, {})
@@ -327,4 +333,4 @@ def _grown(values: tuple[int, ...], times: dict[str, Times], expected: Callable[
 
 
 def _slope(values: tuple[int, ...], seconds: list[float]) -> float:
-    return float(np.polyfit(np.log(values), np.log(seconds), 1)[0])
+    return round(float(np.polyfit(np.log(values), np.log(seconds), 1)[0]), 9) + 0.0  # no negative zero

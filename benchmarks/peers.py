@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.timing import Contestant, torch_on
-from benchmarks.workload import Arrays, Plain, Sizes, Step, plainly, workload
+from benchmarks.workload import Arrays, Plain, Simulator, Sizes, Step, plainly, workload
 from lemmata.errors import note
 from lemmata.lab.plan import lane_width, state_bytes
 from lemmata.loop import Lanes, begin, run_block, side_by_side
@@ -34,7 +34,7 @@ BARE = "lab's step in a bare loop"
 LAB_TWO = "lab, two processes"
 
 
-def built(step: Step, sizes: Sizes, precision: str | None = None, steps: int = LONG) -> Descending:
+def built(step: Simulator, sizes: Sizes, precision: str | None = None, steps: int = LONG) -> Descending:
     """The lab's trial of these sizes."""
     trial = step.trial(steps, **{**step.sizes, **sizes})
     return trial if precision is None else put(trial, "precision", precision)

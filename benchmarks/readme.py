@@ -26,7 +26,11 @@ then take turns in one process tree, pinned to cores; a time is that of the fast
   touch do not fit into the largest cache, these at the speed at which memory is read. The larger time binds. Sums, comparisons
   and gathers are not counted, so that workloads made of them stay far from it. How far products alone would be is said, too.
 - **Whole command**: `lemmata run` in a process of its own, with an empty compilation cache and with the one it left; the peer
-  is charged the steps that the cells took, at its time of a step.
+  is charged the steps that the cells took, at its time of a step. Where the time goes is seen in one process with a clock on
+  every part: the plan is cells, what is missing of them, sizes of states and chunks; the store is rows written and read, and
+  results made of them; the lab is what is left.
+- **Growth**: a bare step by each simulator that the lab has for the training, against the number of runs together (cells) and
+  against each size, the others as they are; with the power that fits what was measured, and that of the limit.
 
 """
 
@@ -96,14 +100,13 @@ def _when(found: dict[str, Any]) -> str:
 def _steps(name: str, found: dict[str, Any]) -> str:
     times = {who: t["best"] for who, t in found["times"].items()}
     own, bound, limit, work = times[peers.LAB], found["bound"], found["limits"], found["work"]
-    sizes = ", ".join(f"{size} {value}" for size, value in found["sizes"].items())
     eager = min(times[who] for who in (peers.EAGER, peers.EAGER_TWO))
     machine = (
         f"; on both cores {eager / times[peers.LAB_TWO]:.1f} times its best" if peers.LAB_TWO in times else ""
     )
     lanes = f"{found['lanes']} lanes in the lab, {found['runs']} runs in `vmap`"
     lines = [
-        f"One step of one run ({sizes}; {found['precision']}; {lanes}):\n",
+        f"One step of one run ({_sizes(found['sizes'])}; {found['precision']}; {lanes}):\n",
         _table(
             ("", "a step", "over the lab"), [(who, _time(t), f"{t / own:.2f}") for who, t in times.items()]
         ),
@@ -164,14 +167,24 @@ def _figure(name: str, found: dict[str, Any]) -> str:
     else:
         lines[0] += f". Cold {found['cold']:.1f} s, warm {found['warm']:.1f} s."
     rows = []
+    parts = [part for part in PARTS if part in found["shares"]["cold"]]  # some were one part once
     for turn, spent in found["shares"].items():
         whole = sum(spent.values())
-        rows.append((turn, *(f"{spent[p]:.2f} s, {spent[p] / whole:.0%}" for p in PARTS), f"{whole:.1f} s"))
-    lines += ["\nIn one process its time goes into:\n", _table(("", *PARTS, "whole"), rows)]
+        rows.append((turn, *(f"{spent[p]:.2f} s, {spent[p] / whole:.0%}" for p in parts), f"{whole:.1f} s"))
+    lines += ["\nIn one process its time goes into:\n", _table(("", *parts, "whole"), rows)]
     return "\n".join(lines)
 
 
 def _growth(name: str, found: dict[str, Any]) -> str:
+    by = f" by `{found['simulator']}`" if found.get("simulator") else ""
+    lines = [f"Growth of a step{by} ([picture](results/{name}.png)):\n", _grown(found)]
+    for simulator, one in found.get("others", {}).items():
+        own = "" if one["sizes"] == found["sizes"] else f" ({_sizes(one['sizes'])})"
+        lines += [f"\nBy `{simulator}`{own}:\n", _grown(one)]
+    return "\n".join(lines)
+
+
+def _grown(found: dict[str, Any]) -> str:
     rows = [
         (
             size,
@@ -183,7 +196,11 @@ def _growth(name: str, found: dict[str, Any]) -> str:
         for size, one in found["growth"].items()
     ]
     head = ("size", "values", "a step", "exponent", "by the formulas")
-    return f"Growth of a step ([picture](results/{name}.png)):\n\n" + _table(head, rows)
+    return _table(head, rows)
+
+
+def _sizes(sizes: dict[str, int]) -> str:
+    return ", ".join(f"{size} {value}" for size, value in sizes.items())
 
 
 def _extra(name: str, found: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ import tempfile
 from importlib.util import find_spec
 from typing import Any
 
+from benchmarks import ENVIRONMENT
 from benchmarks.timing import pin
 from benchmarks.workload import names, workload
 from lemmata.errors import BadInput, unknown
@@ -18,7 +19,8 @@ PARTS = ("steps", "chunk", "figure", "growth", "extra")
 
 
 def bench(name: str | None, only: str | None, paper: bool, rounds: int) -> None:
-    """One workload, or all of them one after another, each in a process of its own."""
+    """One workload, or all of them one after another, each in a process of its own. That begins with what a user's would: with
+    the cache of this process, commands with an empty one would find what was compiled before."""
     if name is not None and name not in names():
         raise unknown("workload", name, names())
     if only is not None and only not in PARTS:
@@ -31,11 +33,11 @@ def bench(name: str | None, only: str | None, paper: bool, rounds: int) -> None:
         for one in names():
             given = [sys.executable, "-m", "lemmata", "bench", one, "--rounds", str(rounds)]
             given += (["--only", only] if only else []) + (["--paper"] if paper else [])
-            subprocess.run(given, check=True)
+            subprocess.run(given, check=True, env=ENVIRONMENT)
         return
-    as_workers = dict(os.environ)
+    as_workers = dict(ENVIRONMENT)
     large_pages(as_workers)
-    if as_workers != os.environ:  # read when a process starts: it has to start again
+    if as_workers != ENVIRONMENT:  # read when a process starts: it has to start again
         os.execve(sys.executable, [sys.executable, "-m", "lemmata", *sys.argv[1:]], as_workers)
     pin(1)
     one_thread()
@@ -58,5 +60,5 @@ def bench(name: str | None, only: str | None, paper: bool, rounds: int) -> None:
     if "growth" in result:
         from benchmarks.picture import draw
 
-        draw(name, result["growth"]["growth"], path.with_suffix(".png"))
+        draw(name, result["growth"], path.with_suffix(".png"))
     print(readme.section(name, result))

@@ -3,7 +3,8 @@ zero training loss.
 
 The token-by-neuron arrays of one sample fill the cache, so that the lab takes runs and samples one after another, by a kernel
 of its own that makes the gates of a few tokens and neurons at a time and uses them at once. Where there is no C++ compiler,
-XLA makes each such array once and takes more than twice as long.
+XLA makes each such array once and takes more than twice as long. By `patterns` a sample is one token for each of five patterns
+and how often it occurs, which is the same training where tokens have no noise and share their output weights.
 """
 
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from benchmarks.workload import Arrays, Command, Plain, Step, Work, Workload
+from benchmarks.workload import Arrays, Command, Plain, Simulator, Step, Work, Workload, changed
 from lemmata.descent import Descent
 from lemmata.studies.shallow_vit.data import TokenData
 from lemmata.studies.shallow_vit.network import Network
@@ -68,6 +69,17 @@ def work(samples: int, tokens: int, dim: int, neurons: int, heads: int) -> Work:
     return Work(samples * each, touched, exponentials=samples * heads * tokens**2)
 
 
+def pattern_work(samples: int, tokens: int, dim: int, neurons: int, heads: int) -> Work:
+    """The same with one token for each pattern, however many tokens there are; their output weights are one row."""
+    return work(samples, PATTERNS, dim, neurons, heads)._replace(
+        bytes=4 * (samples * PATTERNS * (dim + 1) + neurons + 2 * heads * dim * neurons)
+    )
+
+
+PATTERNS = TokenData().patterns
+SIZES = {"samples": 32, "tokens": 100, "dim": 10, "neurons": 1000, "heads": 1}
+BY_PATTERNS = {"simulator": "patterns", "data.noise_std": 0.0, "network.output_weights": "shared"}
+
 WORKLOAD = Workload(
     about=__doc__ or "",
     figure="shallow-vit/fig2",
@@ -75,7 +87,7 @@ WORKLOAD = Workload(
     paper=Command(("--scale", "paper"), sizes={"samples": 10}),
     step=Step(
         trial=trial,
-        sizes={"samples": 32, "tokens": 100, "dim": 10, "neurons": 1000, "heads": 1},
+        sizes=SIZES,
         tiny={"samples": 3, "tokens": 10, "dim": 10, "neurons": 8, "heads": 2},
         plain=plain,
         jax_loss=jax_loss,
@@ -89,5 +101,20 @@ WORKLOAD = Workload(
             "heads": (1, 2, 4),
         },
         runs=4,
+        simulator="tokens",
+        others={
+            "patterns": Simulator(
+                changed(trial, BY_PATTERNS),
+                SIZES,
+                pattern_work,
+                {
+                    "samples": (16, 64, 256),
+                    "tokens": (100, 1000, 10_000),
+                    "dim": (10, 20, 40),
+                    "neurons": (500, 2000, 8000),
+                    "heads": (1, 2, 4),
+                },
+            )
+        },
     ),
 )

@@ -1,23 +1,29 @@
-"""Where the time of a figure goes: tracing, compiling, starts, steps, records, the rest of the lab, judging and drawing.
+"""Where the time of a figure goes: imports, tracing, compiling, starts, steps, records, the plan (cells, what is missing of
+them, sizes of states, chunks), the store (rows written and read, results made of them), the rest of the lab, judging, drawing.
 
 `python -m benchmarks.shares STUDY/FIGURE [--scale S] [--seeds N] [--set PATH=VALUE]` runs the figure in one process (so that
 every second is seen) twice: with an empty compilation cache, and with what the first run left in it.
 """
 
 import argparse
+import contextlib
 import json
 import subprocess
 import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from benchmarks import ENVIRONMENT
 from lemmata.lab.process import large_pages
 
-PARTS = ("import", "trace", "compile", "start", "step", "record", "lab", "judge", "draw")
+PARTS = (
+    *("import", "trace", "compile", "start", "step", "record"),
+    *("plan", "store", "lab", "judge", "draw"),
+)
 
 
 def shares(figure: str, flags: tuple[str, ...]) -> dict[str, dict[str, float]]:
@@ -52,58 +58,94 @@ def main() -> None:
         print(f"{turn}: {parts}; whole {whole:.1f} s")
 
 
+class Clock:
+    """Seconds by part. A part that goes on inside another is taken off that one, so that all parts add up to the outermost."""
+
+    def __init__(self) -> None:
+        self.spent: dict[str, float] = defaultdict(float)
+        self._inside = [0.0]
+
+    def add(self, part: str, seconds: float) -> None:
+        """What has just gone on inside."""
+        self.spent[part] += seconds
+        self._inside[-1] += seconds
+
+    @contextlib.contextmanager
+    def on(self, part: str) -> Iterator[None]:
+        began = time.perf_counter()
+        self._inside.append(0.0)
+        try:
+            yield
+        finally:
+            took = time.perf_counter() - began
+            self.spent[part] += took - self._inside.pop()
+            self._inside[-1] += took
+
+    def put_on(
+        self, owner: Any, part: str, *names: str, done: Callable[[Any], Any] = lambda found: found
+    ) -> None:
+        """On every call of these functions of a module or class, until what it gives is `done`."""
+        for name in names:
+            setattr(owner, name, self._clocked(part, getattr(owner, name), done))
+
+    def _clocked(
+        self, part: str, function: Callable[..., Any], done: Callable[[Any], Any]
+    ) -> Callable[..., Any]:
+        def timed(*given: Any, **named: Any) -> Any:
+            with self.on(part):
+                return done(function(*given, **named))
+
+        return timed
+
+
 def _run(options: argparse.Namespace) -> dict[str, float]:
-    """The figure, with a clock on every part: what JAX says of tracing and compiling is taken off the part it happened in."""
-    began = time.perf_counter()
-    import jax
+    """The figure, with a clock on every part; JAX says of tracing and compiling how long it took."""
+    clock = Clock()
+    with clock.on("lab"):
+        _run_parts(options, clock)
+    return {name: clock.spent[name] for name in PARTS}
 
-    from lemmata import programs
-    from lemmata.desk import place_order
-    from lemmata.lab import work
-    from lemmata.lab.pool import Pool
-    from lemmata.study import study
 
+def _run_parts(options: argparse.Namespace, clock: Clock) -> None:
+    with clock.on("import"):
+        import jax
+
+        from lemmata import programs
+        from lemmata.desk import place_order
+        from lemmata.lab import order as orders
+        from lemmata.lab import run, work
+        from lemmata.lab.plan import Plan
+        from lemmata.lab.pool import Pool
+        from lemmata.lab.store import Store
+        from lemmata.study import study
+
+        changes = dict(one.split("=", 1) for one in options.set)
+        order = place_order(
+            options.figure, options.scale, changes=changes, seeds=options.seeds, out=options.inside
+        )
     programs.keep()  # as workers do
-    spent: dict[str, float] = defaultdict(float)
-    spent["import"] = time.perf_counter() - began
-    inner = {"now": 0.0}
 
     def heard(event: str, seconds: float, **_: Any) -> None:
         part = {"trace": "trace", "jaxpr_to_mlir": "trace", "backend_compile": "compile"}
         for word, name in part.items():
             if event.startswith("/jax/core/compile/") and word in event:
-                spent[name] += seconds
-                inner["now"] += seconds
+                clock.add(name, seconds)
 
     jax.monitoring.register_event_duration_secs_listener(heard)  # pyright: ignore[reportArgumentType]
-
-    def clocked(name: str, function: Any) -> Any:
-        def timed(*given: Any) -> Any:
-            inner["now"], start = 0.0, time.perf_counter()
-            found = jax.block_until_ready(function(*given))
-            spent[name] += time.perf_counter() - start - inner["now"]
-            return found
-
-        return timed
-
-    work.begin, work.run_block = clocked("start", work.begin), clocked("step", work.run_block)
-    work.lane_record = clocked("record", work.lane_record)
-    changes = dict(one.split("=", 1) for one in options.set)
-    order = place_order(
-        options.figure, options.scale, changes=changes, seeds=options.seeds, out=options.inside
-    )
-    ran = time.perf_counter()
+    for part, name in (("start", "begin"), ("step", "run_block"), ("record", "lane_record")):
+        clock.put_on(work, part, name, done=jax.block_until_ready)
+    clock.put_on(run, "plan", "_begin")
+    clock.put_on(Plan, "plan", "__next__", "settle")
+    clock.put_on(Store, "store", "create", "finished", "read", "write")
+    clock.put_on(orders, "store", "assemble")
+    with clock.on("plan"):
+        _ = order.sweep.cells.ids
     with Pool(0) as pool:
         results = order.run(pool, lambda *_: None)
-    known = sum(spent[name] for name in PARTS[1:6])
-    spent["lab"] = time.perf_counter() - ran - known
-    judged = time.perf_counter()
-    verdicts = study(order.figure.study).check(results)
-    spent["judge"] = time.perf_counter() - judged
-    drawn = time.perf_counter()
-    order.draw(results, verdicts)
-    spent["draw"] = time.perf_counter() - drawn
-    return {name: spent[name] for name in PARTS}
+    with clock.on("judge"):
+        verdicts = study(order.figure.study).check(results)
+    with clock.on("draw"):
+        order.draw(results, verdicts)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 The 65 MB of patches are what a step must read. A plain one reads them twice, once to project them on the value vector and once
 for its gradient; the lab reads them once, in blocks that stay in the cache, by a kernel of its own that fetches the next block
 while it multiplies with the scores. Where there is no C++ compiler, XLA does the same block by block and takes twice as long.
+By `recursion` descent on the population risk is three numbers, and an image is a draw of thirteen moments.
 """
 
 import time
@@ -11,14 +12,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Workload
+from benchmarks.workload import Arrays, Command, Measure, Plain, Simulator, Step, Work, Workload
 from lemmata.descent import Descent
 from lemmata.loop import train
 from lemmata.studies.spatial_structure.data import Structured
 from lemmata.studies.spatial_structure.network import PositionalNetwork
 from lemmata.studies.spatial_structure.trials import IdealisedDescent, ImageDescent
+from lemmata.studies.spatial_structure.trials.recursion import monomials
 
 LINEAR = 1e-4
+MOMENTS = len(monomials(PositionalNetwork().degree))
 
 
 def trial(steps: int, samples: int, patches: int, dimension: int) -> ImageDescent:
@@ -69,6 +72,22 @@ def work(samples: int, patches: int, dimension: int) -> Work:
     return Work(operations, 4 * samples * patches * dimension)
 
 
+def recursion(steps: int, draws: int, patches: int) -> IdealisedDescent:
+    """The population's descent on so many draws."""
+    return IdealisedDescent(
+        data=Structured(patches=patches),
+        descent=Descent(learning_rate=1e-3, stop="cap", steps=steps, logs=2),
+        draws=draws,
+        test_draws=10,
+    )
+
+
+def recursion_work(draws: int, patches: int) -> Work:
+    """Two products with the moments of all draws, which are read once, and an exponential and a logarithm a draw; patches cost
+    nothing."""
+    return Work(4 * MOMENTS * draws, 8 * MOMENTS * draws, exponentials=2 * draws)
+
+
 def extra(paper: bool) -> dict[str, Measure]:
     """Population descent as three numbers, 500 draws, in double precision."""
     steps = 1_000_000 if paper else 100_000
@@ -96,6 +115,15 @@ WORKLOAD = Workload(
         work=work,
         growth={"samples": (2000, 8000, 32_000), "patches": (16, 64, 144), "dimension": (8, 32, 128)},
         runs=2,
+        simulator="images",
+        others={
+            "recursion": Simulator(
+                recursion,
+                {"draws": 500, "patches": 64},
+                recursion_work,
+                {"draws": (500, 5000, 50_000), "patches": (16, 64, 144)},
+            )
+        },
     ),
     extra=extra,
 )

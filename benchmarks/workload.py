@@ -12,7 +12,7 @@ import numpy as np
 
 from lemmata.study import studies
 from lemmata.threefry import key_of
-from lemmata.trial import Descending, Key, put, with_precision
+from lemmata.trial import Descending, Key, put, put_all, with_precision
 
 Arrays = dict[str, Any]
 Sizes = Mapping[str, int]
@@ -46,24 +46,39 @@ class Measure(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Step:
-    """The step of a training, for the lab and for its peers.
-
-    `trial(steps, **sizes)` is the lab's; `plain(trial, key, state, count)` the same run (this key, this initial state) as a
-    plain program has it, with `count` batches; the two losses are functions of weights and a batch. `loss` reads the loss of
-    an iterate off the lab's state. `runs` advance together where peers can do that.
-    """
+class Simulator:
+    """A way in which the lab follows a training: `trial(steps, **sizes)`, the sizes it is measured at, what a step must do
+    there (`work(**sizes)`), and the sizes along which its steps grow, each with the values it takes."""
 
     trial: Callable[..., Descending]
     sizes: Sizes
+    work: Callable[..., Work]
+    growth: Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Step(Simulator):
+    """The step of a training, for the lab (by the simulator of its figure) and for its peers.
+
+    `plain(trial, key, state, count)` is the lab's run (this key, this initial state) as a plain program has it, with `count`
+    batches; the two losses are functions of weights and a batch. `loss` reads the loss of an iterate off the lab's state.
+    `runs` advance together where peers can do that. Where the lab has several simulators, `simulator` names this one, and
+    `others` has the rest by name: how their steps grow is measured, too.
+    """
+
     tiny: Sizes
     plain: Callable[[Any, Key, Any, int], Plain]
     jax_loss: Callable[[Arrays, Arrays], Any]
     torch_loss: Callable[[Arrays, Arrays], Any]
-    work: Callable[..., Work]
-    growth: Mapping[str, tuple[int, ...]]
     loss: Callable[[Any, Any], Any] = lambda trial, state: trial.loss(state)
     runs: int = 8
+    simulator: str = ""
+    others: Mapping[str, Simulator] = field(default_factory=dict)
+
+    @property
+    def simulators(self) -> dict[str, Simulator]:
+        """All by name, that of the figure first."""
+        return {self.simulator: self, **self.others}
 
 
 @dataclass(frozen=True)
@@ -102,6 +117,11 @@ def workload(name: str) -> Workload:
 def batch_keys(state: Any, count: int) -> tuple[Key, list[Any]]:
     """The key that a learner makes its batches from, and the numbers of its first steps."""
     return key_of(state.key), [jnp.asarray(n, jnp.int32) for n in range(count)]
+
+
+def changed(trial: Callable[..., Descending], fields: Mapping[str, Any]) -> Callable[..., Descending]:
+    """The same trials with other fields."""
+    return lambda steps, **sizes: put_all(trial(steps, **sizes), fields)
 
 
 def by_tokens(trial: Any) -> Any:
