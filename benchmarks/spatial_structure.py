@@ -103,7 +103,7 @@ def extra(paper: bool) -> dict[str, Measure]:
 WORKLOAD = Workload(
     about=__doc__ or "",
     figure="spatial-structure/fig4",
-    short=Command(("--scale", "quick", "--seeds", "1"), sizes={"samples": 5000}),
+    short=Command(("--scale", "quick", "--seeds", "4"), sizes={"samples": 5000}),
     paper=Command(("--scale", "paper")),
     step=Step(
         trial=trial,
