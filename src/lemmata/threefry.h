@@ -33,7 +33,7 @@ inline Vector<Word> turned(Vector<Word> words) {
 }
 
 template <int TURN, int MANY>
-inline void round_of(Words<MANY>& one, Words<MANY>& two) {
+__attribute__((always_inline)) inline void round_of(Words<MANY>& one, Words<MANY>& two) {
   UNROLL for (int q = 0; q < MANY; ++q) {
     one[q] += two[q];
     two[q] = one[q] ^ turned<TURN>(two[q]);
@@ -41,7 +41,7 @@ inline void round_of(Words<MANY>& one, Words<MANY>& two) {
 }
 
 template <int MANY>
-inline void add(Words<MANY>& one, const Words<MANY>& other, Word more = 0) {
+__attribute__((always_inline)) inline void add(Words<MANY>& one, const Words<MANY>& other, Word more = 0) {
   UNROLL for (int q = 0; q < MANY; ++q) one[q] += other[q] + more;
 }
 
