@@ -126,6 +126,14 @@ inline void each_word(const Keys& keys, int64_t from, int64_t to, Keep keep) {
   }
 }
 
+// The same where there may be many counters: as many together as registers hold.
+template <typename Keep>
+inline void each_of_many(const Keys& keys, int64_t from, int64_t to, Keep keep) {
+  constexpr int MANY = BYTES == 64 ? 10 : GROUP;
+  const int64_t rest = to - (to - from) % MANY;
+  each_word<MANY>(keys, from, rest, keep), each_word(keys, rest, to, keep);
+}
+
 // `jax.random.fold_in` of one key with the numbers from `n` on.
 inline Keys folded(const Word* key, Word n) {
   alignas(LINE) Word own[SIDE];

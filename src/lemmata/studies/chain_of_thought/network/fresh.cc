@@ -23,7 +23,6 @@
 
 constexpr int TILE = 4;   // patterns whose words are compared with the others together
 constexpr int USUAL_STEPS = 3, MOST_STEPS = 1625;
-constexpr int MORE = 10;  // words that are made together where there are enough of them, and registers
 constexpr int KEYS = 3;   // that are kept of every prompt
 constexpr int FEW = 32;   // patterns that are put in order in registers: their numbers take the place of the last bits of words
 constexpr int COUNTER = 4;  // bits in which examples that begin with one of few patterns are counted
@@ -158,9 +157,8 @@ struct Drawn {
 
   void draw_words(const Keys& keys) {
     Word* const words = this->words;
-    const auto keep = [words](int64_t n, const Vector<Word>& one, const Vector<Word>& two) { row(words, n) = one ^ two ^ SIGN; };
-    const int64_t whole = BYTES == 64 ? sizes.patterns / MORE * MORE : 0;
-    each_word<MORE>(keys, 0, whole, keep), each_word(keys, whole, sizes.patterns, keep);
+    each_of_many(keys, 0, sizes.patterns,
+                 [words](int64_t n, const Vector<Word>& one, const Vector<Word>& two) { row(words, n) = one ^ two ^ SIGN; });
     for (int64_t i = sizes.patterns; i < padded; ++i) row(words, i) = ~Row<Word>{} ^ SIGN;  // behind all others
   }
 
