@@ -63,7 +63,7 @@ struct Network {
 };
 
 template <int N, typename V, int... PLACE>
-inline void put_in_order(V* numbers, std::integer_sequence<int, PLACE...>) {
+__attribute__((always_inline)) inline void put_in_order(V* numbers, std::integer_sequence<int, PLACE...>) {
   constexpr Network<N> network;
   const auto exchange = [](V& lower, V& upper) {
     const V one = lower, other = upper;
@@ -81,9 +81,9 @@ struct Drawn {
   Word *words, *place;                         // of every pattern: a random word, its place along the cycle
   Word* others;                                // patterns that examples begin with
   Word *cycle, *begun;  // of every place: where its pattern stands in rows of prompts, and how many examples begin there
-  alignas(LINE) Word given[SIDE];              // the pattern that the query's chain begins with
-  alignas(LINE) Word start[SIDE], end[SIDE];   // the places where it begins, and of the label
-  alignas(LINE) Word query[SIDE], step[SIDE];  // the query's pattern, and the step that is asked for
+  Word *all_given, *all_steps;  // of every prompt: the pattern that the query's chain begins with, the step that is asked for
+  const Word *given, *step;     // the same of those side by side
+  alignas(LINE) Word start[SIDE], end[SIDE], query[SIDE];  // the places where that chain begins, and of the label; the query's pattern
 
   Drawn(const Sizes& s, int64_t apart, Scratch& scratch)
       : sizes(s),
@@ -94,7 +94,13 @@ struct Drawn {
         place(scratch.numbers<Word>(padded * SIDE)),
         others(scratch.numbers<Word>((s.examples + GROUP) * SIDE)),
         cycle(scratch.numbers<Word>((s.patterns + s.steps) * SIDE)),
-        begun(scratch.numbers<Word>(s.patterns * SIDE)) {
+        begun(scratch.numbers<Word>(s.patterns * SIDE)),
+        all_given(scratch.numbers<Word>(rounded_up(s.prompts, SIDE))),
+        all_steps(scratch.numbers<Word>(rounded_up(s.prompts, SIDE))) {
+    for (int64_t n = 0, k = 0, i = 0; n < rounded_up(s.prompts, SIDE); ++n) {
+      all_given[n] = i, all_steps[n] = k;
+      if (++k == s.steps) k = 0, i = s.around(i + 1);
+    }
     for (int64_t n = s.patterns; n < s.patterns + s.steps; ++n) row(cycle, n) = numbers() * Word(apart) + Word(n);  // steps
   }
 
@@ -125,18 +131,18 @@ struct Drawn {
       const Word* own = keys + 2 * (first * KEYS + which * SIDE);
       return Keys{row(own, 0), row(own, 1)};
     };
-    alignas(LINE) Word ahead[SIDE], further[SIDE], now[SIDE];
-    for (int64_t q = 0, k = first % sizes.steps, i = first / sizes.steps % sizes.patterns; q < SIDE; ++q) {
-      given[q] = i, step[q] = k, ahead[q] = sizes.walked[k], further[q] = sizes.walked[k + 1];
-      if (++k == sizes.steps) k = 0, i = sizes.around(i + 1);
-    }
+    given = all_given + first, step = all_steps + first;
     draw_words(keys_of(0));
     draw_others(keys_of(1), keys_of(2), own);
     const bool few = sizes.patterns <= FEW && sizes.examples - own < 1 << COUNTER;
     if (!few || !order_few(own)) order(own);
-    row(now, 0) = less(row(start, 0) + row(ahead, 0), sizes.patterns);
-    row(end, 0) = less(row(start, 0) + row(further, 0), sizes.patterns);
-    for (int64_t q = 0; q < SIDE; ++q) query[q] = cycle[now[q] * SIDE + q] - q * apart;
+    const Word* const cycle = this->cycle;
+    const int64_t *const walked = sizes.walked.data(), patterns = sizes.patterns, apart = this->apart;
+    for (int64_t q = 0; q < SIDE; ++q) {
+      const int64_t now = start[q] + walked[step[q]], then = start[q] + walked[step[q] + 1];
+      query[q] = cycle[(now < patterns ? now : now - patterns) * SIDE + q] - q * apart;
+      end[q] = then < patterns ? then : then - patterns;
+    }
   }
 
  private:
@@ -375,19 +381,21 @@ class Layer {
   int64_t apart() const { return stride; }
 
   void begin(const T* table) {
-    const int64_t columns = sizes.columns(), all = rounded_up(sizes.rows() * columns, WIDTH<T>);
+    const int64_t columns = sizes.columns(), size = sizes.rows() * columns, whole = size / WIDTH<T> * WIDTH<T>;
     losses = Row<T>{};
     std::fill_n(found, columns * stride, Pair<T>{});
     T* const flat = this->flat;
-    std::fill_n(std::copy_n(table, sizes.rows() * columns, flat), columns + width, T(0));
+    std::fill_n(std::copy(table + whole, table + size, flat + whole), columns + width, T(0));
     Vector<Whole> fine = ~Vector<Whole>{};
-    for (int64_t n = 0; n < all; n += WIDTH<T>) fine &= (at(flat + n) <= MODERATE) & (at(flat + n) >= -MODERATE);
+    const auto exponentials = [flat, &fine](const T* from, int64_t n) {
+      Vector<T> some[] = {at(from + n)};
+      fine &= (some[0] <= MODERATE) & (some[0] >= -MODERATE);
+      to_exp<T>(some), at(flat + n) = some[0];
+    };
+    for (int64_t n = 0; n < whole; n += WIDTH<T>) exponentials(table, n);
+    exponentials(flat, whole);
     moderate = sum_of<Whole>(fine) == -WIDTH<T>;
-    if (moderate)
-      for (int64_t n = 0; n < all; n += WIDTH<T>) {
-        Vector<T> some[] = {at(flat + n)};
-        to_exp<T>(some), at(flat + n) = some[0];
-      }
+    if (!moderate) std::copy_n(table, size, flat);
     for (int64_t n = 0; n < pairs; ++n) {
       const T *const one = flat + row_of(n, 0) * columns, *const two = flat + row_of(n, 1) * columns;
       T* const to = &by_rows[n * width].one;
@@ -412,18 +420,20 @@ class Layer {
     for (int64_t q = 0; q < SIDE; ++q) sum += losses[q];
     *mean_loss = sum / (2 * sizes.prompts);
     turn_pairs({found, stride}, {by_rows, width}, columns, pairs);
-    T* const flat = this->flat;
-    // Of a row that is written whole registers at a time the next one takes back what is too much.
+    const int64_t size = sizes.rows() * columns;
+    // Of a row that is written whole registers at a time the next one takes back what is too much; there is none behind the last.
     for (int64_t r = 0; r < sizes.rows(); ++r) {
-      const int64_t beyond = r - 2 * patterns, n = beyond < 0 ? r % patterns : patterns + beyond / 2;
-      const bool second = beyond < 0 ? r >= patterns : beyond % 2;
+      const int64_t step = r - 2 * patterns, n = step < 0 ? r < patterns ? r : r - patterns : patterns + step / 2;
+      const bool second = step < 0 ? r >= patterns : step % 2;
+      const bool last = r * columns + width > size;
       const T* const from = &by_rows[n * width].one;
+      T* const to = last ? flat : gradient + r * columns;
       for (int64_t c = 0; c < columns; c += WIDTH<T>) {
         const Vector<T> one = at(from + 2 * c), two = at(from + 2 * c + WIDTH<T>);
-        at(flat + r * columns + c) = second ? parted<T, 1>(one, two, PLACES) : parted<T, 0>(one, two, PLACES);
+        at(to + c) = second ? parted<T, 1>(one, two, PLACES) : parted<T, 0>(one, two, PLACES);
       }
+      if (last) std::copy_n(flat, columns, gradient + r * columns);
     }
-    std::copy_n(flat, sizes.rows() * columns, gradient);
   }
 
  private:
@@ -451,8 +461,10 @@ class Layer {
     const bool moderate = this->moderate;
     Pair<T>* const lines = this->lines;
     T *const top = this->top, *const bottom = this->bottom;
+    const T *const first = &turned->one, *const last = &turned[patterns * stride].one;
+    const Word *const query = drawn.query, *const step = drawn.step;
     for (int64_t q = 0; q < count; ++q) {
-      const T *pattern = &turned[drawn.query[q] * stride].one, *now = &turned[(patterns + drawn.step[q]) * stride].one;
+      const T *pattern = first + query[q] * 2 * stride, *now = last + step[q] * 2 * stride;
       T* const line = &lines[q * stride].one;
       for (int64_t n = 0; n < 2 * stride; n += WIDTH<T>)
         at(line + n) = moderate ? at(pattern + n) * at(now + n) : at(pattern + n) + at(now + n);
@@ -490,14 +502,17 @@ class Layer {
         for (int64_t q = 0; q < SIDE; ++q) lines[cycle[n * SIDE + q]] = {top[n * SIDE + q], bottom[n * SIDE + q]};
       }
     }
-    for (int64_t n = 0; n < 2 * stride; n += WIDTH<T>)
-      for (int64_t begin = 0; begin < std::min(steps, count); ++begin) {
-        T* const now = &found[(patterns + drawn.step[begin]) * stride].one + n;
+    alignas(LINE) Word column[SIDE];
+    row(column, 0) = row(drawn.query, 0) * Word(2 * stride);
+    const int64_t steps = this->steps, some = std::min(steps, count), apart = 2 * stride;
+    for (int64_t n = 0; n < apart; n += WIDTH<T>)
+      for (int64_t begin = 0; begin < some; ++begin) {
+        T *const now = &found[(patterns + drawn.step[begin]) * stride].one + n, *const pattern = &found->one + n;
+        const T* line = &lines[begin * stride].one + n;
         Vector<T> sum = at(now);
-        for (int64_t q = begin; q < count; q += steps) {
-          T* const pattern = &found[drawn.query[q] * stride].one + n;
-          const Vector<T> line = at(&lines[q * stride].one + n);
-          sum += line, at(pattern) += line;
+        for (int64_t q = begin; q < count; q += steps, line += steps * apart) {
+          const Vector<T> here = at(line);
+          sum += here, at(pattern + column[q]) += here;
         }
         at(now) = sum;
       }
