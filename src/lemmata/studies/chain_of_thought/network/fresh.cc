@@ -21,12 +21,13 @@
 #include <immintrin.h>
 #endif
 
-constexpr int TILE = 4;   // patterns whose words are compared with the others together
-constexpr int USUAL_STEPS = 3, MOST_STEPS = 1625;
-constexpr int KEYS = 3;   // that are kept of every prompt
-constexpr int FEW = 32;   // patterns that are put in order in registers: their numbers take the place of the last bits of words
-constexpr int COUNTER = 4;  // bits in which examples that begin with one of few patterns are counted
-constexpr Word SIGN = 1u << 31;  // makes of words numbers with a sign in the same order, which all processors compare
+constexpr int TILE = 4;             // patterns whose words are compared with the others together
+constexpr int FEW = 32;             // patterns that are put in order in registers: their numbers take the last bits of words
+constexpr int COUNTER = 4;          // bits in which examples that begin with one of few patterns are counted
+constexpr int KEYS = 3;             // that are kept of every prompt
+constexpr int USUAL_STEPS = 3;      // what is kept for each of so many is kept in registers
+constexpr int MOST_STEPS = 1625;    // one less than patterns, at most (`network.MOST`)
+constexpr Word SIGN = 1u << 31;     // makes of words numbers with a sign in the same order, which all processors compare
 
 #define UNROLL_ALL _Pragma("GCC unroll 32")
 
@@ -75,15 +76,16 @@ __attribute__((always_inline)) inline void put_in_order(V* numbers, std::integer
 // Tasks and examples of prompts side by side.
 struct Drawn {
   const Sizes& sizes;
-  const int64_t padded;                        // patterns in whole tiles
-  const int64_t apart;                         // numbers of a row that a prompt has for its patterns and steps
-  Word* keys;                                  // some of every prompt
-  Word *words, *place;                         // of every pattern: a random word, its place along the cycle
-  Word* others;                                // patterns that examples begin with
-  Word *cycle, *begun;  // of every place: where its pattern stands in rows of prompts, and how many examples begin there
+  const int64_t padded;         // patterns in whole tiles
+  const int64_t apart;          // from prompt to prompt in arrays that have a row of patterns, then steps, for each
+  Word* keys;                   // some of every prompt
+  Word *words, *place;          // of every pattern: a random word, its place along the cycle
+  Word* others;                 // patterns that examples begin with
+  Word *cycle, *begun;          // of every place: where its pattern stands in such arrays, how many examples begin there
   Word *all_given, *all_steps;  // of every prompt: the pattern that the query's chain begins with, the step that is asked for
-  const Word *given, *step;     // the same of those side by side
-  alignas(LINE) Word start[SIDE], end[SIDE], query[SIDE];  // the places where that chain begins, and of the label; the query's pattern
+  const Word *given, *step;     // the same of prompts side by side
+  alignas(LINE) Word start[SIDE], end[SIDE];  // the places where the query's chain begins, and of the label
+  alignas(LINE) Word query[SIDE];             // the query's pattern
 
   Drawn(const Sizes& s, int64_t apart, Scratch& scratch)
       : sizes(s),
@@ -93,7 +95,7 @@ struct Drawn {
         words(scratch.numbers<Word>((s.patterns + GROUP) * SIDE)),
         place(scratch.numbers<Word>(padded * SIDE)),
         others(scratch.numbers<Word>((s.examples + GROUP) * SIDE)),
-        cycle(scratch.numbers<Word>((s.patterns + s.steps) * SIDE)),
+        cycle(scratch.numbers<Word>(s.columns() * SIDE)),
         begun(scratch.numbers<Word>(s.patterns * SIDE)),
         all_given(scratch.numbers<Word>(rounded_up(s.prompts, SIDE))),
         all_steps(scratch.numbers<Word>(rounded_up(s.prompts, SIDE))) {
@@ -101,7 +103,7 @@ struct Drawn {
       all_given[n] = i, all_steps[n] = k;
       if (++k == s.steps) k = 0, i = s.around(i + 1);
     }
-    for (int64_t n = s.patterns; n < s.patterns + s.steps; ++n) row(cycle, n) = numbers() * Word(apart) + Word(n);  // steps
+    for (int64_t n = s.patterns; n < s.columns(); ++n) row(cycle, n) = numbers() * Word(apart) + Word(n);  // steps stay
   }
 
   // The numbers of prompts side by side.
@@ -168,8 +170,8 @@ struct Drawn {
     for (int64_t i = sizes.patterns; i < padded; ++i) row(words, i) = ~Row<Word>{} ^ SIGN;  // behind all others
   }
 
-  // The place of a pattern is the rank of its random word (`random_cycle`). Words of few patterns are put in order without their
-  // last bits; false where these decide.
+  // The place of a pattern is the rank of its random word (`random_cycle`), and at this place as many examples begin as with the
+  // pattern. Words of few patterns are put in order without their last bits; false where these decide.
   template <int N = FEW>
   bool order_few(int64_t own) {
     if constexpr (N > TILE)
@@ -203,7 +205,7 @@ struct Drawn {
     return !sum_of<Word>(nearest < FEW ? Row<Word>{} + 1 : Row<Word>{});
   }
 
-  // The same of any number of patterns.
+  // The same of any patterns and examples.
   void order(int64_t own) {
     draw_places();
     Word *const place = this->place, *const begun = this->begun, *const cycle = this->cycle, *const others = this->others;
@@ -306,11 +308,12 @@ struct Pair {
   T one, two;
 };
 
-// A pair that is moved as one number.
+// A pair of floats that is moved as one number; and several of them, from places one after the other: the instruction for that
+// is slower.
 typedef double Bits __attribute__((may_alias));
 
 template <int... PLACE>
-inline Vector<Bits> picked(const Bits* from, const Word* places, std::integer_sequence<int, PLACE...>) {
+inline Vector<Bits> looked_up(const Bits* from, const Word* places, std::integer_sequence<int, PLACE...>) {
   return Vector<Bits>{from[places[PLACE]]...};
 }
 
@@ -347,11 +350,12 @@ class Layer {
   static constexpr auto PLACES = std::make_integer_sequence<int, WIDTH<T>>{};
   static constexpr auto HALF = std::make_integer_sequence<int, SIDE / 2>{};
   const Sizes& sizes;
-  const int64_t patterns, steps, pairs, stride, width;  // the last two: pairs of a column, and of a row, in whole registers
-  T* flat;                  // the table, then its gradient
-  Pair<T>* by_rows;         // these by rows
-  Pair<T> *turned, *found;  // the table and its gradient, by columns: a query asks for two of them
-  Pair<T>* lines;           // these put together for every prompt
+  const int64_t patterns, steps, pairs;
+  const int64_t stride, width;  // pairs of a column of the table, and of a row, in whole registers
+  T* flat;                      // the table as it lies, with room behind it
+  Pair<T>* by_rows;             // the table, later its gradient, in pairs
+  Pair<T> *turned, *found;      // the same by columns: a query asks for two of them
+  Pair<T>* lines;               // these put together for every prompt
   // By place: what belongs to inputs and outputs of columns (then its gradient), F - z, and how many columns begin there.
   // Behind the last place the first ones come again, as far as a chain goes, so that columns need not turn there.
   T *top, *bottom, *miss, *often;
@@ -367,10 +371,10 @@ class Layer {
         pairs(patterns + (steps + 1) / 2),
         stride(rounded_up(2 * pairs, WIDTH<T>) / 2),
         width(rounded_up(s.columns(), WIDTH<T>)),
-        flat(scratch.zeros<T>((s.rows() + 1) * s.columns() + width)),
-        by_rows(scratch.zeros<Pair<T>>(stride * width)),
+        flat(scratch.numbers<T>((s.rows() + 1) * s.columns() + width + WIDTH<T>)),
+        by_rows(scratch.numbers<Pair<T>>(stride * width)),
         turned(scratch.numbers<Pair<T>>(width * stride)),
-        found(scratch.zeros<Pair<T>>(width * stride)),
+        found(scratch.numbers<Pair<T>>(width * stride)),
         lines(scratch.zeros<Pair<T>>(SIDE * stride)),
         top(scratch.numbers<T>((pairs + patterns) * SIDE)),
         bottom(scratch.numbers<T>((pairs + patterns) * SIDE)),
@@ -421,7 +425,7 @@ class Layer {
     *mean_loss = sum / (2 * sizes.prompts);
     turn_pairs({found, stride}, {by_rows, width}, columns, pairs);
     const int64_t size = sizes.rows() * columns;
-    // Of a row that is written whole registers at a time the next one takes back what is too much; there is none behind the last.
+    // Rows are written in whole registers, and the next one writes over what is too much; behind the last ones is no room.
     for (int64_t r = 0; r < sizes.rows(); ++r) {
       const int64_t step = r - 2 * patterns, n = step < 0 ? r < patterns ? r : r - patterns : patterns + step / 2;
       const bool second = step < 0 ? r >= patterns : step % 2;
@@ -473,7 +477,8 @@ class Layer {
     for (int64_t n = 0; n < pairs; ++n) {
       if constexpr (sizeof(Pair<T>) == sizeof(Bits)) {
         const Bits* const from = (const Bits*)lines;
-        const Vector<Bits> one = picked(from, cycle + n * SIDE, HALF), two = picked(from, cycle + n * SIDE + SIDE / 2, HALF);
+        const Vector<Bits> one = looked_up(from, cycle + n * SIDE, HALF);
+        const Vector<Bits> two = looked_up(from, cycle + n * SIDE + SIDE / 2, HALF);
         at(top + n * SIDE) = parted<T, 0>((Vector<T>)one, (Vector<T>)two, PLACES);
         at(bottom + n * SIDE) = parted<T, 1>((Vector<T>)one, (Vector<T>)two, PLACES);
       } else {
@@ -585,7 +590,7 @@ class Layer {
     Row<T> total = {}, common = {}, squares = {}, place = before;
     for (int64_t o = from; o < to; ++o, place += 1) {
       Row<T> sum = {};
-      UNROLL for (int64_t k = 0; k < steps; ++k) {
+      for (int64_t k = 0; k < steps; ++k) {
         Row<T> many = row(outputs[k], o);
         if (k + 1 < steps) many = chain_out[k] == place ? many + 1 : many;
         sum += now[k] * (many * row(top, o - k - 1));
@@ -610,7 +615,7 @@ class Layer {
     for (int64_t i = from; i < to; ++i, place += 1) {
       const Row<T> here = row(top, i);
       Row<T> sum = {};
-      UNROLL for (int64_t k = 0; k < steps; ++k) {
+      for (int64_t k = 0; k < steps; ++k) {
         Row<T> many = row(inputs[k], i);
         if (k + 1 < steps) many = chain_in[k] == place ? many + 1 : many;
         const Row<T> pull = many * row(miss, i + k + 1);
