@@ -73,6 +73,29 @@ __attribute__((always_inline)) inline void put_in_order(V* numbers, std::integer
   (exchange(numbers[network.lower[PLACE]], numbers[network.upper[PLACE]]), ...);
 }
 
+// How often each of N numbers came up, in COUNTER bits for each.
+template <int N>
+class Counters {
+  static constexpr int EACH = 32 / COUNTER, ALL = (N + EACH - 1) / EACH;  // counters in a word; words
+  Row<Word> words[ALL] = {};
+
+ public:
+  static constexpr int64_t MOST = (1 << COUNTER) - 1;  // that can be counted
+
+  explicit Counters(const Word* numbers, int64_t from, int64_t to) {
+    for (int64_t n = from; n < to; ++n) {
+      const Row<Word> number = row(numbers, n), one = (Row<Word>{} + 1) << number % EACH * COUNTER;
+      UNROLL for (int c = 0; c < ALL; ++c) words[c] += number / EACH == c ? one : Row<Word>{};
+    }
+  }
+
+  Row<Word> operator[](const Row<Word>& number) const {
+    Row<Word> found = words[ALL - 1];
+    UNROLL for (int c = ALL - 2; c >= 0; --c) found = number < Word((c + 1) * EACH) ? words[c] : found;
+    return (found >> number % EACH * COUNTER) % Word(MOST + 1);
+  }
+};
+
 // Tasks and examples of prompts side by side.
 struct Drawn {
   const Sizes& sizes;
@@ -136,8 +159,7 @@ struct Drawn {
     given = all_given + first, step = all_steps + first;
     draw_words(keys_of(0));
     draw_others(keys_of(1), keys_of(2), own);
-    const bool few = sizes.patterns <= FEW && sizes.examples - own < 1 << COUNTER;
-    if (!few || !order_few(own)) order(own);
+    if (sizes.patterns > FEW || !order_few(own)) order(own);
     const Word* const cycle = this->cycle;
     const int64_t *const walked = sizes.walked.data(), patterns = sizes.patterns, apart = this->apart;
     for (int64_t q = 0; q < SIDE; ++q) {
@@ -176,25 +198,19 @@ struct Drawn {
   bool order_few(int64_t own) {
     if constexpr (N > TILE)
       if (padded < N) return order_few<N - TILE>(own);
-    constexpr int EACH = 32 / COUNTER, ALL = (N + EACH - 1) / EACH;  // counters in a word; words
-    const int64_t patterns = sizes.patterns;
+    constexpr int64_t MOST = Counters<N>::MOST;
+    const int64_t patterns = sizes.patterns, examples = sizes.examples;
     const Row<Word> given = row(this->given, 0), begin = numbers() * Word(apart);
     Word *const cycle = this->cycle, *const begun = this->begun;
-    Row<Word> counts[ALL] = {}, found = {}, nearest = ~Row<Word>{};
-    for (int64_t n = own; n < sizes.examples; ++n) {
-      const Row<Word> pattern = row(others, n), one = (Row<Word>{} + 1) << pattern % EACH * COUNTER;
-      UNROLL for (int c = 0; c < ALL; ++c) counts[c] += pattern / EACH == c ? one : Row<Word>{};
-    }
+    const Counters<N> counters(others, own, std::min(own + MOST, examples));
+    Row<Word> found = {}, nearest = ~Row<Word>{};
     Row<int32_t> ordered[N];
     UNROLL_ALL for (int i = 0; i < N; ++i) ordered[i] = (Row<int32_t>)((row(words, i) & ~Word(FEW - 1)) | Word(i));
     put_in_order<N>(ordered, std::make_integer_sequence<int, Network<N>().count>{});
     UNROLL_ALL for (int p = 0; p < N; ++p) {
       if (p == patterns) break;
       const Row<Word> pattern = (Row<Word>)ordered[p] % FEW;
-      Row<Word> count = counts[ALL - 1];
-      UNROLL for (int c = ALL - 2; c >= 0; --c) count = pattern < Word((c + 1) * EACH) ? counts[c] : count;
-      count = (count >> pattern % EACH * COUNTER) % (1 << COUNTER);
-      row(cycle, p) = begin + pattern, row(begun, p) = pattern == given ? Row<Word>{} + Word(own) : count;
+      row(cycle, p) = begin + pattern, row(begun, p) = pattern == given ? Row<Word>{} + Word(own) : counters[pattern];
       found = pattern == given ? Row<Word>{} + Word(p) : found;
       if (p) {
         const Row<Word> apart = (Row<Word>)ordered[p] - (Row<Word>)ordered[p - 1];
@@ -202,10 +218,14 @@ struct Drawn {
       }
     }
     row(start, 0) = found;
+    for (int64_t n = own + MOST; n < examples; n += MOST) {
+      const Counters<N> more(others, n, std::min(n + MOST, examples));
+      for (int64_t p = 0; p < patterns; ++p) row(begun, p) += more[row(cycle, p) - begin];
+    }
     return !sum_of<Word>(nearest < FEW ? Row<Word>{} + 1 : Row<Word>{});
   }
 
-  // The same of any patterns and examples.
+  // The same of any patterns.
   void order(int64_t own) {
     draw_places();
     Word *const place = this->place, *const begun = this->begun, *const cycle = this->cycle, *const others = this->others;
