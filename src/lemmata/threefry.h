@@ -33,7 +33,7 @@ inline Vector<Word> turned(Vector<Word> words) {
 }
 
 template <int TURN, int MANY>
-inline void round_of(Words<MANY>& one, Words<MANY>& two) {
+__attribute__((always_inline)) inline void round_of(Words<MANY>& one, Words<MANY>& two) {
   UNROLL for (int q = 0; q < MANY; ++q) {
     one[q] += two[q];
     two[q] = one[q] ^ turned<TURN>(two[q]);
@@ -41,7 +41,7 @@ inline void round_of(Words<MANY>& one, Words<MANY>& two) {
 }
 
 template <int MANY>
-inline void add(Words<MANY>& one, const Words<MANY>& other, Word more = 0) {
+__attribute__((always_inline)) inline void add(Words<MANY>& one, const Words<MANY>& other, Word more = 0) {
   UNROLL for (int q = 0; q < MANY; ++q) one[q] += other[q] + more;
 }
 
@@ -124,6 +124,14 @@ inline void each_word(const Keys& keys, int64_t from, int64_t to, Keep keep) {
     threefry(first, second, one, two);
     UNROLL for (int q = 0; q < MANY; ++q) keep(n + q, one[q], two[q]);
   }
+}
+
+// The same where there may be many counters: as many together as registers hold.
+template <typename Keep>
+inline void each_of_many(const Keys& keys, int64_t from, int64_t to, Keep keep) {
+  constexpr int MANY = BYTES == 64 ? 10 : GROUP;
+  const int64_t rest = to - (to - from) % MANY;
+  each_word<MANY>(keys, from, rest, keep), each_word(keys, rest, to, keep);
 }
 
 // `jax.random.fold_in` of one key with the numbers from `n` on.

@@ -79,6 +79,8 @@ def test_the_gradient_by_hand_is_that_of_automatic_differentiation(drawn):
         ),  # none begins as the query does
         ({"patterns": 4, "examples": 33, "match_fraction": 1.0}, 5),  # all do
         ({"patterns": 2, "steps": 1, "examples": 1}, 1),
+        ({"patterns": 5, "steps": 4, "examples": 16, "match_fraction": 0.1}, 30),  # a full counter
+        ({"patterns": 31, "steps": 2, "examples": 40}, 19),  # more examples than counters hold
     ],
 )
 def test_the_kernel_draws_the_same_prompts_and_gives_their_slope(sizes, prompts, precision):
@@ -103,6 +105,16 @@ def test_the_kernel_draws_the_same_prompts_and_gives_their_slope(sizes, prompts,
     for found, wanted in zip(slopes(True), slopes(False), strict=True):
         assert found.dtype == precision
         np.testing.assert_allclose(found, wanted, atol=50 * np.finfo(precision).eps)
+
+
+@needs_kernel(lambda: native.loaded(network.KERNEL, *network.HANDLERS))
+def test_the_last_bits_of_random_words_decide_where_the_others_do_not():
+    """The kernel orders patterns without them at first. Below this key two words of a prompt differ in nothing else."""
+    data, key = Chains(dim=42, patterns=20, examples=20), new_key(91182)
+    table = jax.random.normal(new_key(0), (43, 23), float)
+    found, wanted = network.fresh_slope(data, table, key, 60), slope(table, data.draw(key, 60))
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-14)
 
 
 @needs_kernel(lambda: native.loaded(network.KERNEL, *network.HANDLERS))

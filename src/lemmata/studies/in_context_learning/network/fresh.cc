@@ -18,6 +18,10 @@
 #include "threefry.h"
 #include "vectors.h"
 
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
 struct Sizes {
   int64_t prompts, room, relevant, irrelevant, heads, neurons, keys, values;
 
@@ -65,7 +69,7 @@ struct Drawn {
     const auto keep = [chance](int64_t n, const Vector<Word>& one, const Vector<Word>& two) {
       row(chance, n) = uniform<T>(one, two);
     };
-    each_word(keys, 0, sizes.room, keep), each_word(keys, 2 * columns, 4 * columns, keep);
+    each_of_many(keys, 0, sizes.room, keep), each_of_many(keys, 2 * columns, 4 * columns, keep);
     alignas(LINE) int32_t begin[SIDE];
     for (int64_t q = 0; q < SIDE; ++q) {
       const int64_t turn = first + q + offset, side = turn % 2, *task = given.tasks + turn / 2 % given.trained * 2;
@@ -90,15 +94,38 @@ struct Drawn {
  private:
   static Row<int32_t> whole(const Row<T>& x) { return __builtin_convertvector(x, Row<int32_t>); }
 
+  // The numbers of prompts side by side.
+  static Row<int32_t> numbers() {
+    alignas(LINE) int32_t found[SIDE];
+    for (int64_t q = 0; q < SIDE; ++q) found[q] = q;
+    return row(found, 0);
+  }
+
+  // Those of some numbers that are chosen, one after the other, and behind them anything; how many they are.
+  static int64_t put_together(const Row<int32_t>& chosen, const Row<int32_t>& numbers, int32_t* to) {
+#if defined(__AVX512F__)
+    const __mmask16 which = _mm512_test_epi32_mask((__m512i)chosen, (__m512i)chosen);
+    _mm512_storeu_si512(to, _mm512_maskz_compress_epi32(which, (__m512i)numbers));
+    return __builtin_popcount(which);
+#else
+    int64_t count = 0;
+    UNROLL for (int64_t q = 0; q < SIDE; ++q) to[count] = numbers[q], count -= chosen[q];
+    return count;
+#endif
+  }
+
   // Pattern and label of contexts that the task does not decide.
   void draw_others(const Given<T>& given, const Keys& keys, const Row<int32_t>& begin) {
     many = 0;
     int32_t* const others = this->others;
-    for (int64_t i = 0, count = 0; i < given.length; ++i, many = count) {
-      alignas(LINE) int32_t other[SIDE];
-      row(other, 0) = __builtin_convertvector(row(chance, i) >= given.fraction, Row<int32_t>);
-      UNROLL for (int64_t q = 0; q < SIDE; ++q) others[count] = i * SIDE + q, count -= other[q];
+    const int64_t length = given.length;
+    const T fraction = given.fraction;
+    int64_t count = 0;
+    for (int64_t i = 0; i < length; ++i) {
+      const Row<int32_t> other = __builtin_convertvector(row(chance, i) >= fraction, Row<int32_t>);
+      count += put_together(other, numbers() + int32_t(i * SIDE), others + count);
     }
+    many = count;
     std::fill_n(others + many, SIDE, 0);
     const Row<int32_t> one = row(own, 0) - begin, two = row(opposite, 0) - begin;
     const Row<int32_t> lower = one < two ? one : two, upper = one < two ? two : one;
@@ -120,6 +147,12 @@ struct Drawn {
     for (int64_t k = 0; k < many; ++k) label[others[k]] = other_labels[k];
   }
 };
+
+// Numbers at some places, one after the other: instructions that do so are slow.
+template <typename T, int... PLACE>
+inline Row<T> looked_up(const T* from, const int32_t* places, std::integer_sequence<int, PLACE...>) {
+  return Row<T>{from[places[PLACE]]...};
+}
 
 constexpr int64_t MANY_SIDES = 3, TOGETHER = MANY_SIDES * SIDE;  // prompts that are multiplied together: rows of whole tiles
 
@@ -159,7 +192,7 @@ class Layer {
   void add_held();
 
   // The patterns of contexts times what each prompt has there.
-  void gather(Drawn<T>& drawn, const T* __restrict from, T* __restrict found) const {
+  void gather(Drawn<T>& drawn, const T* from, T* found) const {
     alignas(LINE) T own[SIDE], opposite[SIDE];
     for (int64_t q = 0; q < SIDE; ++q) own[q] = from[drawn.own[q]], opposite[q] = from[drawn.opposite[q]];
     for (int64_t i = 0; i < given.length; ++i) {
@@ -167,15 +200,18 @@ class Layer {
       row(found, i) = role < given.fraction / 2 ? row(own, 0) : role < given.fraction ? row(opposite, 0) : Row<T>{};
     }
     const int32_t *others = drawn.others, *places = drawn.other_places, *irrelevant = drawn.irrelevant;
-    for (int64_t k = 0; k < drawn.many; ++k) found[others[k]] = from[places[k]];
+    for (int64_t k = 0, many = drawn.many; k < many; ++k) found[others[k]] = from[places[k]];
+    const int64_t length = given.length;
     const T* strength = drawn.strength;
-    for (int64_t n = 0; n < given.length * SIDE; ++n) found[n] += strength[n] * from[irrelevant[n]];
+    for (int64_t i = 0; i < length; ++i)
+      row(found, i) += row(strength, i) * looked_up(from, irrelevant + i * SIDE, std::make_integer_sequence<int, SIDE>{});
   }
 
   // Adds the weights of contexts up at their patterns, and at the label.
   void scatter(Drawn<T>& drawn, const T* __restrict weights, T* __restrict to) const {
+    const Vector<T> zeros = ::held<T>(Vector<T>{});  // unknown to the compiler, which would call a function for every row
     for (int64_t q = 0; q < SIDE; ++q)
-      for (int64_t d = 0; d < stride; d += WIDTH<T>) at(to + q * features + d) = Vector<T>{};
+      for (int64_t d = 0; d < stride; d += WIDTH<T>) at(to + q * features + d) = zeros;
     Row<T> own = {}, opposite = {}, label = {};
     for (int64_t i = 0; i < given.length; ++i) {
       const Row<T> role = row(drawn.chance, i), here = row(weights, i), one = role < given.fraction / 2 ? here : Row<T>{};
@@ -185,7 +221,7 @@ class Layer {
     for (int64_t q = 0; q < SIDE; ++q)
       to[drawn.own[q]] = own[q], to[drawn.opposite[q]] = opposite[q], to[q * features + last] = label[q];
     const int32_t *others = drawn.others, *places = drawn.other_places, *irrelevant = drawn.irrelevant;
-    for (int64_t k = 0; k < drawn.many; ++k) to[places[k]] += weights[others[k]];
+    for (int64_t k = 0, many = drawn.many; k < many; ++k) to[places[k]] += weights[others[k]];
     for (int64_t i = 0; i < given.length; ++i) {
       alignas(LINE) T part[SIDE];
       row(part, 0) = row(weights, i) * row(drawn.strength, i);
@@ -316,20 +352,21 @@ void Layer<T>::vote(const Drawn<T>* drawn, int64_t count) {
     }
     at(outputs + begin) = sums_of<T>(sum);
   }
-  for (int64_t q = 0; q < rounded_up(count, SIDE); ++q) {
-    const T target = drawn[q / SIDE].target[q % SIDE], margin = target * outputs[q];
-    weight[q] = 0;
-    if (q < count) {
-      if (given.logistic) {
-        const T small = std::exp(-std::abs(margin));
-        loss += std::max<T>(-margin, 0) + std::log1p(small);
-        weight[q] = (margin < 0 ? 1 : small) / (1 + small);
-      } else {
-        loss += std::max<T>(1 - margin, 0);
-        weight[q] = margin < 1;
+  const T each = T(1) / sizes.prompts;
+  for (int64_t begin = 0; begin < count; begin += SIDE) {
+    const Row<T> target = row(drawn[begin / SIDE].target, 0), margin = target * row(outputs + begin, 0);
+    Row<T> here, pull;
+    if (given.logistic) {
+      for (int64_t q = 0; q < SIDE; ++q) {
+        const T small = std::exp(-std::abs(margin[q]));
+        here[q] = std::max<T>(-margin[q], 0) + std::log1p(small), pull[q] = (margin[q] < 0 ? 1 : small) / (1 + small);
       }
+    } else {
+      here = margin >= 1 ? Row<T>{} : 1 - margin, pull = margin < 1 ? Row<T>{} + 1 : Row<T>{};
     }
-    weight[q] *= -target / sizes.prompts;
+    for (int64_t q = 0; q < std::min(SIDE, count - begin); ++q) loss += here[q];
+    for (int64_t q = count - begin; q < SIDE; ++q) pull[q] = 0;
+    row(weight + begin, 0) = pull * -target * each;
   }
   product<false, T>(by_rows<T>(gates, wide), {turned_hidden, features}, {pull, features}, count, features, sizes.neurons);
 }
