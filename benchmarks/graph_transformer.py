@@ -120,7 +120,7 @@ def gradients(trial: GraphTraining, state: Any) -> Contestant:
     sets = jax.jit(lambda: trial.sets(batch, state.world, new_key(0)))()
 
     def step(_: Any, weights: Any) -> Any:
-        _, moved = slope_of_sets(weights, state.world.signs, nodes.features[batch], sets, nodes.label[batch])
+        _, moved = slope_of_sets(weights, state.world.signs, batch, sets, nodes.label)
         return jax.tree.map(lambda w, g: w - 0.1 * g, weights, moved)
 
     run = jax.jit(lambda weights, count: jax.lax.fori_loop(0, count, step, weights))

@@ -83,11 +83,13 @@ def test_the_kernel_computes_the_gradient(precision, sizes):
     """In two lanes that differ; some nodes have lost nothing, some slots are empty."""
     with double():
         rng, (lanes, rows) = np.random.default_rng(1), (2, 23)
-        weights, signs, asking, seen, label = jax.tree.map(
+        weights, signs, features, seen, theirs = jax.tree.map(
             lambda *parts: np.stack(parts), *(batch(seed, **sizes) for seed in range(lanes))
         )
-        table = rng.normal(size=(lanes, rows, sizes["dim"]))
+        table = np.concatenate([rng.normal(size=(lanes, rows, sizes["dim"])), features], axis=1)
         members = rng.integers(0, rows, seen.distance.shape)
+        asking = np.tile(rows + np.arange(sizes["size"]), (lanes, 1))
+        label = np.concatenate([rng.choice([-1, 1], (lanes, rows)), theirs], axis=1)
         sets = Sets(table, members, seen.distance, seen.many > 0)
         weights = weights._replace(hidden=weights.hidden / 20)
         given = jax.tree.map(

@@ -29,13 +29,14 @@ struct Gradient {
   T *query, *key, *value, *hidden, *bias;
 };
 
-// What the nodes of a batch see: names of rows of the table, their distances, and which slots are filled.
+// The nodes of a batch and what they see: names of rows of the table, their distances, and which slots are filled. Rows of the
+// table may end with zeros. Labels are those of all rows.
 template <typename T>
 struct Sets {
-  const T *table, *asking;
-  const int32_t *members, *distance, *label;
+  const T* table;
+  const int32_t *asking, *members, *distance, *label;
   const bool* filled;
-  int64_t rows, batch, slots;
+  int64_t rows, row, batch, slots;
 };
 
 // Half a register where registers are long: tokens are short, and fill such badly. Shorter ones are taken whole.
@@ -74,19 +75,25 @@ void fill_up(const T* from, int64_t rows, int64_t columns, T* to, int64_t stride
 template <typename T>
 struct Group {
   int64_t stride, breadth, length, many;
-  T *tokens, *gates, *alpha, *moved, *distance, *asking, *asked, *mixed, *value, *outputs;
+  const T* tokens;
+  T *gates, *alpha, *moved, *distance, *asking, *asked, *mixed, *value, *outputs;
   int32_t* rows;
 
   Group(const Network<T>& net, const Sets<T>& sets, int64_t lanes, Scratch& scratch)
-      : stride(rounded_up(net.dim, WIDTH<T>)), breadth(rounded_up(net.width, std::max<int64_t>(WIDTH<T>, COLUMNS_ALONG))),
-        length(rounded_up(net.dim, HALF<T>)), many(rounded_up(sets.slots, std::max<int64_t>(WIDTH<T>, CHAINS))) {
-    tokens = scratch.numbers<T>(sets.rows * length), gates = scratch.numbers<T>(TOGETHER * lanes);
-    for (T** one : {&alpha, &distance}) *one = scratch.zeros<T>(TOGETHER * many);
+      : stride(rounded_up(sets.row, WIDTH<T>)), breadth(rounded_up(net.width, std::max<int64_t>(WIDTH<T>, COLUMNS_ALONG))),
+        length(rounded_up(sets.row, HALF<T>)), many(rounded_up(sets.slots, std::max<int64_t>(WIDTH<T>, CHAINS))) {
+    if (sets.row == length) {
+      tokens = sets.table;
+    } else {
+      T* filled = scratch.numbers<T>(sets.rows * length);
+      fill_up<T>(sets.table, sets.rows, sets.row, filled, length);
+      tokens = filled;
+    }
+    for (T** one : {&alpha, &distance}) *one = scratch.numbers<T>(TOGETHER * many);
     for (T** one : {&asking, &asked, &mixed}) *one = scratch.zeros<T>(TOGETHER * stride);
-    value = scratch.zeros<T>(TOGETHER * breadth);
-    moved = scratch.numbers<T>(many), rows = scratch.zeros<int32_t>(TOGETHER * many);
+    gates = scratch.numbers<T>(TOGETHER * lanes), value = scratch.numbers<T>(TOGETHER * breadth);
+    moved = scratch.numbers<T>(many), rows = scratch.numbers<int32_t>(TOGETHER * many);
     outputs = scratch.numbers<T>(TOGETHER);
-    fill_up<T>(sets.table, sets.rows, net.dim, tokens, length);
   }
 
   // x_s . w for HALF slots.
@@ -145,7 +152,9 @@ void take_in(const Sets<T>& sets, const Group<T>& group, int64_t node, int64_t c
     each_slot<T>(slots, [=](int64_t s) { rows[s] = members[s] * length; });
     each_slot<T>(slots, [=](int64_t s) { distance[s] = away[s]; });
     each_slot<T>(slots, [=](int64_t s) { alpha[s] = filled[s] ? T(0) : EMPTY; });
-    for (int64_t s = slots; s < many; ++s) alpha[s] = EMPTY;
+    for (int64_t s = slots; s < many; ++s) rows[s] = 0, distance[s] = 0, alpha[s] = EMPTY;
+    const T* own = group.tokens + sets.asking[node + n] * group.length;
+    std::copy(own, own + group.length, group.asking + n * group.stride);
   }
 }
 
@@ -211,10 +220,13 @@ struct Neurons {
 
   Neurons(const Network<T>& net, Scratch& scratch)
       : count(net.neurons), lanes(rounded_up(count, WIDTH<T>)), rows(rounded_up(net.width, STEP)) {
-    signs = scratch.zeros<T>(lanes), hidden = scratch.zeros<T>(rows * lanes);
+    signs = scratch.zeros<T>(lanes), hidden = scratch.numbers<T>(rows * lanes);
     std::copy(net.signs, net.signs + count, signs);
-    for (int64_t k = 0; k < net.width; ++k)
+    for (int64_t k = 0; k < net.width; ++k) {
       for (int64_t i = 0; i < count; ++i) hidden[k * lanes + i] = signs[i] * net.hidden[k * count + i];
+      std::fill(hidden + k * lanes + count, hidden + (k + 1) * lanes, T(0));
+    }
+    std::fill(hidden + net.width * lanes, hidden + rows * lanes, T(0));
   }
 
   // C vectors of neurons, or fewer, of NODES nodes: which gates are open, and what these add to the votes.
@@ -272,9 +284,10 @@ struct Neurons {
 
   // Rows of the gradient in W_O: the sum over nodes of V A^T, V with the weights of the nodes.
   template <int R>
-  void pull(const T* value, int64_t breadth, const T* const* gates, int64_t nodes, int64_t first, int64_t left, T* found) const {
+  void pull(bool added, const T* value, int64_t breadth, const T* const* gates, int64_t nodes, int64_t first, int64_t left,
+            T* found) const {
     if constexpr (R > STEP)
-      if (left <= R - STEP) return pull<R - STEP>(value, breadth, gates, nodes, first, left, found);
+      if (left <= R - STEP) return pull<R - STEP>(added, value, breadth, gates, nodes, first, left, found);
     Vector<T> sum[R] = {};
     for (int64_t n = 0; n < nodes; ++n) {
       const Vector<T> gate = at(gates[n] + first);
@@ -287,10 +300,11 @@ struct Neurons {
     const int64_t whole = std::min(WIDTH<T>, count - first);
     UNROLL for (int r = 0; r < R; ++r) {
       sum[r] *= at(signs + first);
+      T* to = found + r * count + first;
       if (r < left && whole == WIDTH<T>)
-        at(found + r * count + first) += sum[r];
+        at(to) = added ? at(to) + sum[r] : sum[r];
       else if (r < left)
-        for (int64_t i = 0; i < whole; ++i) found[r * count + first + i] += sum[r][i];
+        for (int64_t i = 0; i < whole; ++i) to[i] = added ? to[i] + sum[r][i] : sum[r][i];
     }
   }
 };
@@ -306,7 +320,7 @@ struct Losing {
 
   Losing(const Group<T>& group, Scratch& scratch) {
     for (T** one : {&value, &back}) *one = scratch.numbers<T>(TOGETHER * group.breadth);
-    for (T** one : {&mixed, &asking, &pulled, &cross}) *one = scratch.zeros<T>(TOGETHER * group.stride);
+    for (T** one : {&mixed, &asking, &pulled, &cross}) *one = scratch.numbers<T>(TOGETHER * group.stride);
   }
 
   void add(const Group<T>& group, const Neurons<T>& neurons, int64_t node, T its_weight) {
@@ -367,20 +381,18 @@ T slope_of(const Network<T>& net, const Sets<T>& sets, T margin, const Gradient<
   for (int64_t k = 0; k < width; ++k)
     for (int64_t d = 0; d < dim; ++d) turned_value[d * breadth + k] = net.value[k * dim + d];
   product<false, T>(by_columns(net.query, dim), {key, stride}, {pull, stride}, dim, stride, width);
-  std::fill(found.hidden, found.hidden + width * net.neurons, T(0));
   T loss = 0;
   for (int64_t node = 0; node < sets.batch; node += TOGETHER) {
     const int64_t count = std::min(TOGETHER, sets.batch - node);
-    fill_up<T>(sets.asking + node * dim, count, dim, group.asking, stride);
-    product<false, T>(by_rows<T>(group.asking, stride), {pull, stride}, {group.asked, stride}, count, stride, dim);
     take_in(sets, group, node, count);
+    product<false, T>(by_rows<T>(group.asking, stride), {pull, stride}, {group.asked, stride}, count, stride, dim);
     for (int64_t n = 0; n < count; n += WIDTH<T>) attend(net, group, n, std::min(WIDTH<T>, count - n));
     product<false, T>(by_rows<T>(group.mixed, stride), {turned_value, breadth}, {group.value, breadth}, count, breadth, dim);
     for (int64_t n = 0; n < count; n += TILED<T>)
       neurons.vote(group.value + n * breadth, breadth, width, group.gates + n * neurons.lanes, group.outputs + n);
     losing.count = 0;
     for (int64_t n = 0; n < count; ++n) {
-      const T label = sets.label[node + n], lost = std::max(margin - label * group.outputs[n], T(0));
+      const T label = sets.label[sets.asking[node + n]], lost = std::max(margin - label * group.outputs[n], T(0));
       loss += lost;
       if (lost > 0) losing.add(group, neurons, n, -label / sets.batch);
     }
@@ -391,7 +403,7 @@ T slope_of(const Network<T>& net, const Sets<T>& sets, T margin, const Gradient<
       attend_back<T>(net, group, losing, n, std::min(WIDTH<T>, losing.count - n), bias);
     for (int64_t i = 0; i < neurons.lanes; i += WIDTH<T>)
       for (int64_t k = 0; k < width; k += MOST)
-        neurons.template pull<MOST>(losing.value + k, breadth, losing.gates, losing.count, i, width - k,
+        neurons.template pull<MOST>(node > 0, losing.value + k, breadth, losing.gates, losing.count, i, width - k,
                                     found.hidden + k * net.neurons);
     for (int64_t n = 0; n < losing.count; ++n)
       for (int64_t k = 0; k < breadth; k += WIDTH<T>) at(losing.back + n * breadth + k) *= losing.weight[n];
@@ -406,25 +418,28 @@ T slope_of(const Network<T>& net, const Sets<T>& sets, T margin, const Gradient<
   return loss / sets.batch;
 }
 
-// Given: query (key, dim), key, value, hidden (value, neuron), bias, signs; table (node, dim), asking (batch, dim), members (batch,
-// slot), distance, filled, label; margin. Found: loss, its gradient in query, key, value, hidden, bias. Lanes come first in all.
+// Given: query (key, dim), key, value, hidden (value, neuron), bias, signs; table (node, dim or more), asking (batch), members (batch,
+// slot), distance, filled, label (node); margin. Found: loss, its gradient in query, key, value, hidden, bias. Lanes come first in
+// all.
 template <typename T>
 void slope(Call call) {
   const int64_t dim = call.last(0, 1), width = call.last(0, 2), neurons = call.last(3, 1), buckets = call.last(4, 1);
-  const int64_t rows = call.last(6, 2), batch = call.last(8, 2), slots = call.last(8, 1), square = width * dim;
+  const int64_t rows = call.last(6, 2), row = call.last(6, 1), batch = call.last(8, 2), slots = call.last(8, 1);
+  const int64_t square = width * dim;
   for (int64_t lane = 0; lane < call.count_given(12); ++lane) {
     const auto of = [=](int place, int64_t size) { return call.given<T>(place) + lane * size; };
     const auto whole = [=](int place, int64_t size) { return call.given<int32_t>(place) + lane * size; };
     const auto to = [=](int place, int64_t size) { return call.found<T>(place) + lane * size; };
     const Network<T> net{of(0, square),  of(1, square),  of(2, square), of(3, width * neurons),
                          of(4, buckets), of(5, neurons), width,         dim, neurons, buckets};
-    const Sets<T> sets{of(6, rows * dim),
-                       of(7, batch * dim),
+    const Sets<T> sets{of(6, rows * row),
+                       whole(7, batch),
                        whole(8, batch * slots),
                        whole(9, batch * slots),
-                       whole(11, batch),
+                       whole(11, rows),
                        call.given<bool>(10) + lane * batch * slots,
                        rows,
+                       row,
                        batch,
                        slots};
     const Gradient<T> found{to(1, square), to(2, square), to(3, square), to(4, width * neurons), to(5, buckets)};
