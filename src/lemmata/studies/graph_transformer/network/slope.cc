@@ -200,7 +200,7 @@ void attend(const Network<T>& net, const Group<T>& group, int64_t begin, int64_t
 // made as one: there are units that only add, and they are idle in a product.
 
 constexpr bool ADDING = BYTES == 64;
-constexpr int NODES = 4, VECTORS = BYTES == 64 ? 5 : 3;  // of what neurons are given, made together
+constexpr int NODES = BYTES == 64 ? 8 : 4, VECTORS = 3;  // of what neurons are given, made together
 template <typename T>
 constexpr int64_t TILED = std::max<int64_t>(WIDTH<T>, NODES);
 constexpr int STEP = 4, MOST = BYTES == 64 ? 20 : 12;    // rows of the gradient in W_O: made together, in whole steps
@@ -418,9 +418,9 @@ T slope_of(const Network<T>& net, const Sets<T>& sets, T margin, const Gradient<
   return loss / sets.batch;
 }
 
-// Given: query (key, dim), key, value, hidden (value, neuron), bias, signs; table (node, dim or more), asking (batch), members (batch,
-// slot), distance, filled, label (node); margin. Found: loss, its gradient in query, key, value, hidden, bias. Lanes come first in
-// all.
+// Given: query (key, dim), key, value, hidden (value, neuron), bias, signs; table (node, dim or more), asking (batch), members
+// (batch, slot), distance, filled, label (node); margin. Found: loss, its gradient in query, key, value, hidden, bias. Lanes come
+// first in all.
 template <typename T>
 void slope(Call call) {
   const int64_t dim = call.last(0, 1), width = call.last(0, 2), neurons = call.last(3, 1), buckets = call.last(4, 1);
