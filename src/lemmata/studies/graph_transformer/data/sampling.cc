@@ -86,7 +86,7 @@ void draw_part(const Word* key, uint32_t* words, const int16_t* lists, const int
     int32_t *members = found.members + n * slots, *apart = found.distance + n * slots;
     bool* filled = found.filled + n * slots;
     const auto take = [=](int64_t s, int64_t place) { members[s] = list[place], apart[s] = away[list[place]]; };
-    std::fill(std::fill_n(filled, std::min(count, share), true), filled + share, false);
+    for (int64_t s = 0; s < share; ++s) filled[s] = s < count;
     if (count < share) {
       for (int64_t s = 0; s < share; ++s) take(s, std::min(s, nodes - 1));
       continue;
@@ -94,7 +94,7 @@ void draw_part(const Word* key, uint32_t* words, const int16_t* lists, const int
     const int32_t own = ++stamp;
     for (int64_t s = 0; s < share; ++s) {
       int64_t place = picks[s * size + n];
-      if (stamps[place] == own) place = count - share + s;
+      if (__builtin_expect(stamps[place] == own, 0)) place = count - share + s;  // seldom: the next picks need not wait
       stamps[place] = own;
       take(s, place);
     }

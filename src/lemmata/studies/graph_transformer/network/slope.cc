@@ -90,7 +90,8 @@ struct Group {
       tokens = filled;
     }
     for (T** one : {&alpha, &distance}) *one = scratch.numbers<T>(TOGETHER * many);
-    for (T** one : {&asking, &asked, &mixed}) *one = scratch.zeros<T>(TOGETHER * stride);
+    for (T** one : {&asking, &asked}) *one = scratch.numbers<T>(TOGETHER * stride);
+    mixed = scratch.zeros<T>(TOGETHER * stride);  // what lies behind tokens takes part in sums
     gates = scratch.numbers<T>(TOGETHER * lanes), value = scratch.numbers<T>(TOGETHER * breadth);
     moved = scratch.numbers<T>(many), rows = scratch.numbers<int32_t>(TOGETHER * many);
     outputs = scratch.numbers<T>(TOGETHER);
@@ -154,7 +155,7 @@ void take_in(const Sets<T>& sets, const Group<T>& group, int64_t node, int64_t c
     each_slot<T>(slots, [=](int64_t s) { alpha[s] = filled[s] ? T(0) : EMPTY; });
     for (int64_t s = slots; s < many; ++s) rows[s] = 0, distance[s] = 0, alpha[s] = EMPTY;
     const T* own = group.tokens + sets.asking[node + n] * group.length;
-    std::copy(own, own + group.length, group.asking + n * group.stride);
+    for (int64_t d = 0; d < group.length; d += HALF<T>) half(group.asking + n * group.stride + d) = half(own + d);
   }
 }
 
