@@ -92,7 +92,7 @@ DIM, PATTERNS, BUCKETS = (getattr(template().data, name) for name in ("dim", "pa
 def work(nodes: int, batch: int, sampled: int, neurons: int) -> Work:
     """Neurons forward and backward (three products), values and queries, and four passes over the tokens of a set; a set is
     gathered from the lists of members, distances and features. A random word for every node of a set and for every node of the
-    batch, an exponential for every slot."""
+    batch, an exponential for every slot. All of it is counted for all nodes, and all lose something (see `trial`)."""
     dim, held = DIM, sampled + 1
     operations = batch * (6 * dim * neurons + 12 * dim**2 + 8 * held * dim)
     return Work(
@@ -149,7 +149,7 @@ def gradients(trial: GraphTraining, state: Any) -> Contestant:
     sets = jax.jit(lambda: trial.sets(batch, state.world, new_key(0)))()
 
     def step(_: Any, weights: Any) -> Any:
-        _, moved = slope_of_sets(weights, state.world.signs, nodes.features[batch], sets, nodes.label[batch])
+        _, moved = slope_of_sets(weights, state.world.signs, batch, sets, nodes.label)
         return jax.tree.map(lambda w, g: w - 0.1 * g, weights, moved)
 
     run = jax.jit(lambda weights, count: jax.lax.fori_loop(0, count, step, weights))

@@ -73,6 +73,7 @@ SIZES = (
     {"size": 5, "slots": 7, "dim": 6, "buckets": 4, "neurons": 12},
     {"size": 37, "slots": 61, "dim": 20, "buckets": 5, "neurons": 100},
     {"size": 33, "slots": 16, "dim": 16, "buckets": 3, "neurons": 37},
+    {"size": 70, "slots": 9, "dim": 22, "buckets": 3, "neurons": 20},
 )
 
 
@@ -83,23 +84,28 @@ def test_the_kernel_computes_the_gradient(precision, sizes):
     """In two lanes that differ; some nodes have lost nothing, some slots are empty."""
     with double():
         rng, (lanes, rows) = np.random.default_rng(1), (2, 23)
-        weights, signs, asking, seen, label = jax.tree.map(
+        weights, signs, features, seen, theirs = jax.tree.map(
             lambda *parts: np.stack(parts), *(batch(seed, **sizes) for seed in range(lanes))
         )
-        table = rng.normal(size=(lanes, rows, sizes["dim"]))
+        table = np.concatenate([rng.normal(size=(lanes, rows, sizes["dim"])), features], axis=1)
         members = rng.integers(0, rows, seen.distance.shape)
+        asking = np.tile(rows + np.arange(sizes["size"]), (lanes, 1))
+        label = np.concatenate([rng.choice([-1, 1], (lanes, rows)), theirs], axis=1)
         sets = Sets(table, members, seen.distance, seen.many > 0)
         weights = weights._replace(hidden=weights.hidden / 20)
         given = jax.tree.map(
             lambda part: part.astype(precision) if part.dtype == np.float64 else part,
             (weights, signs, asking, sets, label, np.ones(lanes)),
         )
-        wanted, found = (jax.jit(jax.vmap(way))(*given) for way in (slope_of_gathered, slope_by_kernel))
+        kernel = jax.jit(jax.vmap(slope_by_kernel))
+        wanted, found = jax.jit(jax.vmap(slope_of_gathered))(*given), kernel(*given)
         assert (np.asarray(wanted[0]) > 0).all()
         for ours, theirs in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
             assert ours.dtype == precision
             off = {"float32": 2e-5, "float64": 1e-13}[precision]
             np.testing.assert_allclose(ours, theirs, rtol=0, atol=off * np.abs(theirs).max())
+        nobody = kernel(*given[:-1], np.full(lanes, -1e6, precision))  # has lost anything
+        assert not any(np.any(part) for part in jax.tree.leaves(nobody))
 
 
 def test_attention_sums_to_one_and_a_constant_in_b_changes_nothing():

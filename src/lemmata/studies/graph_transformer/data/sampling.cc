@@ -10,32 +10,41 @@
 #include "threefry.h"
 #include "vectors.h"
 
-// `jax.random.bits(key, (count,), "uint32")`, and as many more as fill a group.
-void draw_words(const Word* key, int64_t count, Word* found) {
-  each(key, nullptr, 1, count, [found](int64_t place, const Group& one, const Group& two, int64_t) {
+// `jax.random.bits(key, (count,), "uint32")`, and as many more as fill a group. `also` is done for every group.
+template <typename Also>
+void draw_words(const Word* key, int64_t count, Word* found, Also also) {
+  each(key, nullptr, 1, count, [&](int64_t place, const Group& one, const Group& two, int64_t) {
     UNROLL for (int q = 0; q < GROUP; ++q) at(found + place + q * WIDTH<Word>) = one[q] ^ two[q];
+    also();
   });
 }
 
-// The places of a batch in the random order of an epoch: only what lies around them is sorted.
+constexpr int DRAWERS = 256, SHIFT = 23;  // of random numbers of 31 bits, by their upper ones
+
+// The places of a batch in the random order of an epoch: numbers are put into drawers, and only the drawers of these places are
+// sorted.
 // Given: key, how many nodes are labelled, the first place; of so many `nodes`. Lanes come first in all.
 void places(Call call) {
   const int64_t nodes = call.number("nodes"), size = call.last_found(0, 1);
   int low = 0;
   while ((nodes - 1) >> low) ++low;
+  const uint32_t below = (uint32_t(1) << low) - 1;
   Scratch scratch;
-  uint32_t* marked = scratch.numbers<uint32_t>(rounded_up(nodes, COUNT));
+  uint32_t *marked = scratch.numbers<uint32_t>(rounded_up(nodes, COUNT)), *sorted = scratch.numbers<uint32_t>(nodes);
   for (int64_t lane = 0; lane < call.count_given(1); ++lane) {
     const int64_t count = std::min<int64_t>(call.given<int32_t>(1)[lane], nodes), from = call.given<int32_t>(2)[lane];
-    const int64_t end = std::min(from + size, count);
-    draw_words(call.given<Word>(0) + 2 * lane, count, marked);
-    for (int64_t n = 0; n < count; ++n) marked[n] = marked[n] >> (low + 1) << low | uint32_t(n);
-    std::nth_element(marked, marked + from, marked + count);
-    if (end < count) std::nth_element(marked + from, marked + end, marked + count);
-    std::sort(marked + from, marked + end);
-    if (from + size > count) std::sort(marked, marked + from);  // it begins anew
-    for (int64_t n = 0; n < size; ++n)
-      call.found<int32_t>(0)[lane * size + n] = marked[(from + n) % count] & ((uint32_t(1) << low) - 1);
+    draw_words(call.given<Word>(0) + 2 * lane, count, marked, [] {});
+    int32_t begin[DRAWERS + 1] = {};  // where drawers begin in the order; when they are filled, where they end
+    for (int64_t n = 0; n < count; ++n) {
+      marked[n] = marked[n] >> (low + 1) << low | uint32_t(n);
+      ++begin[(marked[n] >> SHIFT) + 1];
+    }
+    for (int64_t d = 0; d < DRAWERS; ++d) begin[d + 1] += begin[d];
+    for (int64_t n = 0; n < count; ++n) sorted[begin[marked[n] >> SHIFT]++] = marked[n];
+    const int64_t end = from + size;  // where it passes the last place it begins anew
+    for (int64_t d = 0, first = 0; d < DRAWERS; first = begin[d++])
+      if (begin[d] > from && first < end || first < end - count) std::sort(sorted + first, sorted + begin[d]);
+    for (int64_t n = 0; n < size; ++n) call.found<int32_t>(0)[lane * size + n] = sorted[(from + n) % count] & below;
   }
 }
 
@@ -44,16 +53,22 @@ struct Drawn {
   bool* filled;
 };
 
-// Fetches so many bytes into the cache.
+// Fetches so many bytes into the second cache.
 inline void fetch(const void* from, int64_t size) {
-  for (int64_t at = 0; at < size; at += LINE) __builtin_prefetch(static_cast<const char*>(from) + at);
+  for (int64_t at = 0; at < size; at += LINE) __builtin_prefetch(static_cast<const char*>(from) + at, 0, 2);
 }
 
 // One part of the sets of a batch: Floyd's rounds, one after the other. `stamps` tell who took a place last.
 void draw_part(const Word* key, uint32_t* words, const int16_t* lists, const int32_t* counts, const uint8_t* distance,
                const int32_t* batch, int64_t nodes, int64_t size, int64_t share, int64_t slots, int32_t* picks, int32_t* many,
                int32_t* stamps, int32_t& stamp, Drawn found) {
-  draw_words(key, share * size, words);
+  int64_t fetched = 0;  // nodes whose lists and distances are on their way
+  const auto ahead = [&] {
+    if (fetched == size) return;
+    const int64_t next = batch[fetched++];
+    fetch(lists + next * nodes, 2 * counts[next]), fetch(distance + next * nodes, nodes);
+  };
+  draw_words(key, share * size, words, ahead);
   for (int64_t n = 0; n < size; ++n) many[n] = counts[batch[n]];
   for (int64_t s = 0; s < share; ++s)
     for (int64_t n = 0; n < size; ++n) {
@@ -64,14 +79,14 @@ void draw_part(const Word* key, uint32_t* words, const int16_t* lists, const int
       picks[s * size + n] = std::min(int32_t((chance - 1) * float(upto + 1)), upto);
     }
   for (int64_t n = 0; n < size; ++n) {
-    const int64_t next = batch[std::min(n + 1, size - 1)], count = many[n];
-    fetch(lists + next * nodes, 2 * counts[next]), fetch(distance + next * nodes, nodes);
+    const int64_t count = many[n];
+    ahead();
     const int16_t* list = lists + batch[n] * nodes;
     const uint8_t* away = distance + batch[n] * nodes;
     int32_t *members = found.members + n * slots, *apart = found.distance + n * slots;
     bool* filled = found.filled + n * slots;
     const auto take = [=](int64_t s, int64_t place) { members[s] = list[place], apart[s] = away[list[place]]; };
-    std::fill(std::fill_n(filled, std::min(count, share), true), filled + share, false);
+    for (int64_t s = 0; s < share; ++s) filled[s] = s < count;
     if (count < share) {
       for (int64_t s = 0; s < share; ++s) take(s, std::min(s, nodes - 1));
       continue;
@@ -79,7 +94,7 @@ void draw_part(const Word* key, uint32_t* words, const int16_t* lists, const int
     const int32_t own = ++stamp;
     for (int64_t s = 0; s < share; ++s) {
       int64_t place = picks[s * size + n];
-      if (stamps[place] == own) place = count - share + s;
+      if (__builtin_expect(stamps[place] == own, 0)) place = count - share + s;  // seldom: the next picks need not wait
       stamps[place] = own;
       take(s, place);
     }

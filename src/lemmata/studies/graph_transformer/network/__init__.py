@@ -158,6 +158,8 @@ def slope(
 
 
 KERNEL = Path(__file__).with_name("slope.cc")
+TOKEN = 32
+"""Tokens of so many bytes, or several times as many, the kernel takes as they are."""
 
 
 def by_kernel() -> bool:
@@ -167,13 +169,14 @@ def by_kernel() -> bool:
 def slope_of_sets(
     weights: Parameters,
     signs: Float[Array, " neuron"],
-    asking: Float[Array, "batch dim"],
+    asking: Int[Array, " batch"],
     sets: Sets,
-    label: Int[Array, " batch"],
+    label: Int[Array, " node"],
     margin: float | Array = 1.0,
 ) -> tuple[Float[Array, ""], Parameters]:
-    """`slope` on sets of rows of a table: by the kernel where there is one, in half the time."""
-    given = (weights, signs, asking, sets, label, jnp.asarray(margin, asking.dtype))
+    """`slope` on sets of rows of a table, for nodes that are rows of it, too; labels are those of all rows. By the kernel where
+    there is one, in half the time."""
+    given = (weights, signs, asking, sets, label, jnp.asarray(margin, signs.dtype))
     if not by_kernel():
         return slope_of_gathered(*given)
     return jax.lax.platform_dependent(*given, cpu=slope_by_kernel, default=slope_of_gathered)
@@ -182,17 +185,20 @@ def slope_of_sets(
 def slope_of_gathered(
     weights: Parameters, signs: Array, asking: Array, sets: Sets, label: Array, margin: Array
 ) -> tuple[Float[Array, ""], Parameters]:
-    return slope(weights, signs, asking, sets.seen, label, margin)
+    return slope(weights, signs, sets.table[asking], sets.seen, label[asking], margin)
 
 
 def slope_by_kernel(
     weights: Parameters, signs: Array, asking: Array, sets: Sets, label: Array, margin: Array
 ) -> tuple[Float[Array, ""], Parameters]:
-    """What `slope_of_gathered` gives, from the kernel."""
-    found = [jax.ShapeDtypeStruct(like.shape, asking.dtype) for like in (margin, *weights)]
-    call = jax.ffi.ffi_call(f"graph_slope_{asking.dtype}", found, vmap_method="broadcast_all")
-    named = (sets.members.astype(jnp.int32), sets.distance.astype(jnp.int32), sets.filled)
-    loss, *gradient = call(*weights, signs, sets.table, asking, *named, label.astype(jnp.int32), margin)
+    """What `slope_of_gathered` gives, from the kernel. Tokens are filled up here, which is done once for all steps of a loop."""
+    dtype = signs.dtype
+    found = [jax.ShapeDtypeStruct(like.shape, dtype) for like in (margin, *weights)]
+    call = jax.ffi.ffi_call(f"graph_slope_{dtype}", found, vmap_method="broadcast_all")
+    table = jnp.pad(sets.table, ((0, 0), (0, -sets.table.shape[1] % (TOKEN // dtype.itemsize))))
+    named = (asking, sets.members, sets.distance, sets.filled, label)
+    whole = (one if one.dtype == bool else one.astype(jnp.int32) for one in named)
+    loss, *gradient = call(*weights, signs, table, *whole, margin)
     return loss, Parameters(*gradient)
 
 

@@ -29,13 +29,14 @@ struct Gradient {
   T *query, *key, *value, *hidden, *bias;
 };
 
-// What the nodes of a batch see: names of rows of the table, their distances, and which slots are filled.
+// The nodes of a batch and what they see: names of rows of the table, their distances, and which slots are filled. Rows of the
+// table may end with zeros. Labels are those of all rows.
 template <typename T>
 struct Sets {
-  const T *table, *asking;
-  const int32_t *members, *distance, *label;
+  const T* table;
+  const int32_t *asking, *members, *distance, *label;
   const bool* filled;
-  int64_t rows, batch, slots;
+  int64_t rows, row, batch, slots;
 };
 
 // Half a register where registers are long: tokens are short, and fill such badly. Shorter ones are taken whole.
@@ -74,19 +75,26 @@ void fill_up(const T* from, int64_t rows, int64_t columns, T* to, int64_t stride
 template <typename T>
 struct Group {
   int64_t stride, breadth, length, many;
-  T *tokens, *gates, *alpha, *moved, *distance, *asking, *asked, *mixed, *value, *back, *pulled, *cross, *outputs;
+  const T* tokens;
+  T *gates, *alpha, *moved, *distance, *asking, *asked, *mixed, *value, *outputs;
   int32_t* rows;
 
-  Group(const Network<T>& net, const Sets<T>& sets, Scratch& scratch)
-      : stride(rounded_up(net.dim, WIDTH<T>)), breadth(rounded_up(net.width, WIDTH<T>)),
-        length(rounded_up(net.dim, HALF<T>)), many(rounded_up(sets.slots, std::max<int64_t>(WIDTH<T>, CHAINS))) {
-    tokens = scratch.numbers<T>(sets.rows * length), gates = scratch.numbers<T>(TOGETHER * net.neurons);
-    for (T** one : {&alpha, &distance}) *one = scratch.zeros<T>(TOGETHER * many);
-    for (T** one : {&asking, &asked, &mixed, &pulled, &cross}) *one = scratch.zeros<T>(TOGETHER * stride);
-    for (T** one : {&value, &back}) *one = scratch.numbers<T>(TOGETHER * breadth);
-    moved = scratch.numbers<T>(many), rows = scratch.zeros<int32_t>(TOGETHER * many);
+  Group(const Network<T>& net, const Sets<T>& sets, int64_t lanes, Scratch& scratch)
+      : stride(rounded_up(sets.row, WIDTH<T>)), breadth(rounded_up(net.width, std::max<int64_t>(WIDTH<T>, COLUMNS_ALONG))),
+        length(rounded_up(sets.row, HALF<T>)), many(rounded_up(sets.slots, std::max<int64_t>(WIDTH<T>, CHAINS))) {
+    if (sets.row == length) {
+      tokens = sets.table;
+    } else {
+      T* filled = scratch.numbers<T>(sets.rows * length);
+      fill_up<T>(sets.table, sets.rows, sets.row, filled, length);
+      tokens = filled;
+    }
+    for (T** one : {&alpha, &distance}) *one = scratch.numbers<T>(TOGETHER * many);
+    for (T** one : {&asking, &asked}) *one = scratch.numbers<T>(TOGETHER * stride);
+    mixed = scratch.zeros<T>(TOGETHER * stride);  // what lies behind tokens takes part in sums
+    gates = scratch.numbers<T>(TOGETHER * lanes), value = scratch.numbers<T>(TOGETHER * breadth);
+    moved = scratch.numbers<T>(many), rows = scratch.numbers<int32_t>(TOGETHER * many);
     outputs = scratch.numbers<T>(TOGETHER);
-    fill_up<T>(sets.table, sets.rows, net.dim, tokens, length);
   }
 
   // x_s . w for HALF slots.
@@ -145,7 +153,9 @@ void take_in(const Sets<T>& sets, const Group<T>& group, int64_t node, int64_t c
     each_slot<T>(slots, [=](int64_t s) { rows[s] = members[s] * length; });
     each_slot<T>(slots, [=](int64_t s) { distance[s] = away[s]; });
     each_slot<T>(slots, [=](int64_t s) { alpha[s] = filled[s] ? T(0) : EMPTY; });
-    for (int64_t s = slots; s < many; ++s) alpha[s] = EMPTY;
+    for (int64_t s = slots; s < many; ++s) rows[s] = 0, distance[s] = 0, alpha[s] = EMPTY;
+    const T* own = group.tokens + sets.asking[node + n] * group.length;
+    for (int64_t d = 0; d < group.length; d += HALF<T>) half(group.asking + n * group.stride + d) = half(own + d);
   }
 }
 
@@ -185,51 +195,169 @@ void attend(const Network<T>& net, const Group<T>& group, int64_t begin, int64_t
   }
 }
 
-// F of WIDTH nodes from what their neurons are given, which becomes the open gates A.
+// The neurons --------------------------------------------------------------------------------------------------------------
+//
+// A gate is open or closed, so that products with gates are sums of what is open. With long registers every second of them is
+// made as one: there are units that only add, and they are idle in a product.
+
+constexpr bool ADDING = BYTES == 64;
+constexpr int NODES = BYTES == 64 ? 8 : 4, VECTORS = 3;  // of what neurons are given, made together
 template <typename T>
-void vote(const Network<T>& net, T* given, T* outputs) {
-  const int64_t neurons = net.neurons, whole = neurons / WIDTH<T> * WIDTH<T>;
-  constexpr int SIDE = std::min<int>(CHAINS, WIDTH<T>);  // nodes whose sums go side by side
-  Vector<T> sums[WIDTH<T>];
-  for (int64_t n = 0; n < WIDTH<T>; n += SIDE) {
-    Vector<T> sum[SIDE] = {};
-    for (int64_t i = 0; i < whole; i += WIDTH<T>)
-      UNROLL for (int c = 0; c < SIDE; ++c) {
-        Vector<T>& here = at(given + (n + c) * neurons + i);
-        const Vector<T> before = here, gate = before > 0 ? at(net.signs + i) : Vector<T>{};
-        sum[c] += before * gate, here = gate;
-      }
-    UNROLL for (int c = 0; c < SIDE; ++c) sums[n + c] = sum[c];
-  }
-  at(outputs) = sums_of<T>(sums);
-  for (int64_t n = 0; n < WIDTH<T>; ++n)
-    for (int64_t i = whole; i < neurons; ++i) {
-      T& here = given[n * neurons + i];
-      const T gate = here > 0 ? net.signs[i] : 0;
-      outputs[n] += here * gate, here = gate;
-    }
+constexpr int64_t TILED = std::max<int64_t>(WIDTH<T>, NODES);
+constexpr int STEP = 4, MOST = BYTES == 64 ? 20 : 12;    // rows of the gradient in W_O: made together, in whole steps
+
+// sum + gate * x for gates of 0 and 1.
+template <bool ADDED, typename T, typename X>
+inline Vector<T> gated(Vector<T> sum, Vector<T> gate, X x) {
+  if constexpr (ADDED && ADDING) return gate > 0 ? sum + x : sum;
+  return sum + gate * x;
 }
+
+// a W_O, rows and neurons filled up with zeros.
+template <typename T>
+struct Neurons {
+  int64_t count, lanes, rows;
+  T *signs, *hidden;
+
+  Neurons(const Network<T>& net, Scratch& scratch)
+      : count(net.neurons), lanes(rounded_up(count, WIDTH<T>)), rows(rounded_up(net.width, STEP)) {
+    signs = scratch.zeros<T>(lanes), hidden = scratch.numbers<T>(rows * lanes);
+    std::copy(net.signs, net.signs + count, signs);
+    for (int64_t k = 0; k < net.width; ++k) {
+      for (int64_t i = 0; i < count; ++i) hidden[k * lanes + i] = signs[i] * net.hidden[k * count + i];
+      std::fill(hidden + k * lanes + count, hidden + (k + 1) * lanes, T(0));
+    }
+    std::fill(hidden + net.width * lanes, hidden + rows * lanes, T(0));
+  }
+
+  // C vectors of neurons, or fewer, of NODES nodes: which gates are open, and what these add to the votes.
+  template <int C>
+  void open(const T* value, int64_t breadth, int64_t width, int64_t first, T* gates, T* votes) const {
+    if constexpr (C > 1)
+      if (lanes - first < C * WIDTH<T>) return open<C - 1>(value, breadth, width, first, gates, votes);
+    Vector<T> sum[NODES][C] = {};
+    const Nothing nothing;
+    tile<NODES, C, T>(by_rows(value, breadth), {hidden + first, lanes}, WIDTH<T>, width, sum, nothing);
+    UNROLL for (int r = 0; r < NODES; ++r) {
+      Vector<T> vote = at(votes + r * WIDTH<T>);
+      UNROLL for (int q = 0; q < C; ++q) {
+        const int64_t i = first + q * WIDTH<T>;
+        const Vector<T> gate = sum[r][q] * at(signs + i) > 0 ? all<T>(1) : Vector<T>{};
+        vote += sum[r][q] * gate, at(gates + r * lanes + i) = gate;
+      }
+      at(votes + r * WIDTH<T>) = vote;
+    }
+  }
+
+  // F of TILED nodes, and which of their gates are open.
+  void vote(const T* value, int64_t breadth, int64_t width, T* gates, T* outputs) const {
+    T votes[TILED<T> * WIDTH<T>] = {};
+    for (int64_t i = 0; i < lanes; i += VECTORS * WIDTH<T>)
+      for (int64_t n = 0; n < TILED<T>; n += NODES)
+        open<VECTORS>(value + n * breadth, breadth, width, i, gates + n * lanes, votes + n * WIDTH<T>);
+    for (int64_t n = 0; n < TILED<T>; n += WIDTH<T>) {
+      Vector<T> own[WIDTH<T>];
+      UNROLL for (int q = 0; q < WIDTH<T>; ++q) own[q] = at(votes + (n + q) * WIDTH<T>);
+      at(outputs + n) = sums_of<T>(own);
+    }
+  }
+
+  // v = W_O^T A of some nodes: columns from `first` on.
+  void back(const T* const* gates, int64_t first, T* found, int64_t breadth) const {
+    constexpr int R = ROWS_ALONG, C = COLUMNS_ALONG;
+    Vector<T> sum[rounded_up(R * C, WIDTH<T>)] = {};
+    const T* right = hidden + first * lanes;
+    for (int64_t i = 0; i < lanes; i += WIDTH<T>) {
+      Vector<T> here[C];
+      UNROLL for (int q = 0; q < C; ++q) here[q] = held<T>(at(right + q * lanes + i));
+      UNROLL for (int r = 0; r < R; ++r) {
+        const Vector<T> gate = held<T>(at(gates[r] + i));
+        UNROLL for (int q = 0; q < C; ++q) {
+          Vector<T>& own = sum[r * C + q];
+          own = r % 2 ? gated<true, T>(own, gate, here[q]) : gated<false, T>(own, gate, here[q]);
+        }
+      }
+    }
+    T row[sizeof sum / sizeof(T)];
+    UNROLL for (int g = 0; g < int(sizeof sum / sizeof sum[0]); g += WIDTH<T>) at(row + g) = sums_of<T>(sum + g);
+    for (int r = 0; r < R; ++r) std::memcpy(found + r * breadth + first, row + r * C, C * sizeof(T));
+  }
+
+  // Rows of the gradient in W_O: the sum over nodes of V A^T, V with the weights of the nodes.
+  template <int R>
+  void pull(bool added, const T* value, int64_t breadth, const T* const* gates, int64_t nodes, int64_t first, int64_t left,
+            T* found) const {
+    if constexpr (R > STEP)
+      if (left <= R - STEP) return pull<R - STEP>(added, value, breadth, gates, nodes, first, left, found);
+    Vector<T> sum[R] = {};
+    for (int64_t n = 0; n < nodes; ++n) {
+      const Vector<T> gate = at(gates[n] + first);
+      const T* own = value + n * breadth;
+      UNROLL for (int r = 0; r < R; r += 2) {
+        sum[r] = gated<false, T>(sum[r], gate, own[r]);
+        sum[r + 1] = gated<true, T>(sum[r + 1], gate, own[r + 1]);
+      }
+    }
+    const int64_t whole = std::min(WIDTH<T>, count - first);
+    UNROLL for (int r = 0; r < R; ++r) {
+      sum[r] *= at(signs + first);
+      T* to = found + r * count + first;
+      if (r < left && whole == WIDTH<T>)
+        at(to) = added ? at(to) + sum[r] : sum[r];
+      else if (r < left)
+        for (int64_t i = 0; i < whole; ++i) to[i] = added ? to[i] + sum[r][i] : sum[r][i];
+    }
+  }
+};
+
+// The nodes that have lost something, of whom alone there is a gradient: their places in the group, and what is known of them,
+// one after the other. `weight` is that of a node in the loss.
+template <typename T>
+struct Losing {
+  int64_t count = 0, place[TOGETHER];
+  const T* gates[TOGETHER];
+  T weight[TOGETHER];
+  T *value, *back, *mixed, *asking, *pulled, *cross;
+
+  Losing(const Group<T>& group, Scratch& scratch) {
+    for (T** one : {&value, &back}) *one = scratch.numbers<T>(TOGETHER * group.breadth);
+    for (T** one : {&mixed, &asking, &pulled, &cross}) *one = scratch.numbers<T>(TOGETHER * group.stride);
+  }
+
+  void add(const Group<T>& group, const Neurons<T>& neurons, int64_t node, T its_weight) {
+    place[count] = node, weight[count] = its_weight, gates[count] = group.gates + node * neurons.lanes;
+    for (int64_t k = 0; k < group.breadth; k += WIDTH<T>)
+      at(value + count * group.breadth + k) = its_weight * at(group.value + node * group.breadth + k);
+    for (int64_t d = 0; d < group.stride; d += WIDTH<T>) {
+      at(mixed + count * group.stride + d) = at(group.mixed + node * group.stride + d);
+      at(asking + count * group.stride + d) = at(group.asking + node * group.stride + d);
+    }
+    ++count;
+    std::fill(gates + count, gates + rounded_up(count, ROWS_ALONG), gates[count - 1]);
+  }
+};
 
 // h = sum_s e_s x_s of up to WIDTH nodes, and their part of the gradient in b; e_s carries the weight of the node in the loss.
 template <typename T>
-void attend_back(const Network<T>& net, const Group<T>& group, int64_t begin, int64_t count, const T* weight, T* bias) {
+void attend_back(const Network<T>& net, const Group<T>& group, const Losing<T>& losing, int64_t begin, int64_t count, T* bias) {
   const int64_t many = group.many, stride = group.stride;
   Vector<T> both[WIDTH<T>] = {};
   T mean[WIDTH<T>];
   for (int64_t n = 0; n < count; ++n) {
-    const T *pulled = group.pulled + (begin + n) * stride, *mixed = group.mixed + (begin + n) * stride;
+    const T *pulled = losing.pulled + (begin + n) * stride, *mixed = losing.mixed + (begin + n) * stride;
     Vector<T> sum = {};
     for (int64_t d = 0; d < stride; d += WIDTH<T>) sum += at(pulled + d) * at(mixed + d);
     both[n] = sum;
   }
   at(mean) = sums_of<T>(both);
   for (int64_t n = 0; n < count; ++n) {
-    const int32_t* rows = group.rows + (begin + n) * many;
-    const T *alpha = group.alpha + (begin + n) * many, *distance = group.distance + (begin + n) * many;
-    const T* pulled = group.pulled + (begin + n) * stride;
+    const int64_t first = losing.place[begin + n] * many;
+    const int32_t* rows = group.rows + first;
+    const T *alpha = group.alpha + first, *distance = group.distance + first;
+    const T *pulled = losing.pulled + (begin + n) * stride, weight = losing.weight[begin + n];
     for (int64_t s = 0; s < many; s += HALF<T>)
-      half(group.moved + s) = weight[n] * half(alpha + s) * (group.along(rows + s, pulled) - mean[n]);
-    group.mix(rows, group.moved, group.cross + (begin + n) * stride);
+      half(group.moved + s) = weight * half(alpha + s) * (group.along(rows + s, pulled) - mean[n]);
+    group.mix(rows, group.moved, losing.cross + (begin + n) * stride);
     for (int64_t z = 0; z < net.buckets; ++z) {
       Vector<T> sum = {};
       for (int64_t s = 0; s < many; s += WIDTH<T>) sum += at(distance + s) == T(z) ? at(group.moved + s) : Vector<T>{};
@@ -240,71 +368,79 @@ void attend_back(const Network<T>& net, const Group<T>& group, int64_t begin, in
 
 template <typename T>
 T slope_of(const Network<T>& net, const Sets<T>& sets, T margin, const Gradient<T>& found) {
-  const int64_t dim = net.dim, width = net.width, neurons = net.neurons;
+  const int64_t dim = net.dim, width = net.width;
   Scratch scratch;
-  Group<T> group(net, sets, scratch);
-  const int64_t stride = group.stride, breadth = group.breadth;
+  const Neurons<T> neurons(net, scratch);
+  Group<T> group(net, sets, neurons.lanes, scratch);
+  Losing<T> losing(group, scratch);
+  const int64_t stride = group.stride, breadth = group.breadth, tall = rounded_up(dim, WIDTH<T>);
   T *key = scratch.zeros<T>(width * stride), *value = scratch.zeros<T>(width * stride);
   T *turned_value = scratch.zeros<T>(dim * breadth), *pull = scratch.numbers<T>(dim * stride);
-  T *crossed = scratch.zeros<T>(dim * stride), *by_value = scratch.zeros<T>(width * stride);
-  T* bias = scratch.zeros<T>(net.buckets * WIDTH<T>);
+  T *crossed = scratch.zeros<T>(tall * stride), *turned_cross = scratch.numbers<T>(stride * tall);
+  T *by_value = scratch.zeros<T>(width * stride), *bias = scratch.zeros<T>(net.buckets * WIDTH<T>);
   fill_up<T>(net.key, width, dim, key, stride), fill_up<T>(net.value, width, dim, value, stride);
   for (int64_t k = 0; k < width; ++k)
     for (int64_t d = 0; d < dim; ++d) turned_value[d * breadth + k] = net.value[k * dim + d];
   product<false, T>(by_columns(net.query, dim), {key, stride}, {pull, stride}, dim, stride, width);
-  std::fill(found.hidden, found.hidden + width * neurons, T(0));
   T loss = 0;
   for (int64_t node = 0; node < sets.batch; node += TOGETHER) {
     const int64_t count = std::min(TOGETHER, sets.batch - node);
-    fill_up<T>(sets.asking + node * dim, count, dim, group.asking, stride);
-    product<false, T>(by_rows<T>(group.asking, stride), {pull, stride}, {group.asked, stride}, count, stride, dim);
     take_in(sets, group, node, count);
+    product<false, T>(by_rows<T>(group.asking, stride), {pull, stride}, {group.asked, stride}, count, stride, dim);
     for (int64_t n = 0; n < count; n += WIDTH<T>) attend(net, group, n, std::min(WIDTH<T>, count - n));
     product<false, T>(by_rows<T>(group.mixed, stride), {turned_value, breadth}, {group.value, breadth}, count, breadth, dim);
-    product<false, T>(by_rows<T>(group.value, breadth), {net.hidden, neurons}, {group.gates, neurons}, count, neurons, width);
-    for (int64_t n = 0; n < count; n += WIDTH<T>) vote(net, group.gates + n * neurons, group.outputs + n);
-    T weight[TOGETHER];
+    for (int64_t n = 0; n < count; n += TILED<T>)
+      neurons.vote(group.value + n * breadth, breadth, width, group.gates + n * neurons.lanes, group.outputs + n);
+    losing.count = 0;
     for (int64_t n = 0; n < count; ++n) {
-      const T label = sets.label[node + n], lost = std::max(margin - label * group.outputs[n], T(0));
+      const T label = sets.label[sets.asking[node + n]], lost = std::max(margin - label * group.outputs[n], T(0));
       loss += lost;
-      weight[n] = lost > 0 ? -label / sets.batch : 0;
+      if (lost > 0) losing.add(group, neurons, n, -label / sets.batch);
     }
-    product_along<T>({group.gates, neurons}, {net.hidden, neurons}, {group.back, width}, count, width, neurons);
-    product<false, T>(by_rows<T>(group.back, width), {value, stride}, {group.pulled, stride}, count, stride, width);
-    for (int64_t n = 0; n < count; n += WIDTH<T>)
-      attend_back<T>(net, group, n, std::min(WIDTH<T>, count - n), weight + n, bias);
-    for (int64_t n = 0; n < count; ++n)
-      for (int64_t k = 0; k < width; ++k) group.value[n * breadth + k] *= weight[n], group.back[n * width + k] *= weight[n];
-    product<true, T>(by_columns<T>(group.value, breadth), {group.gates, neurons}, {found.hidden, neurons}, width, neurons, count);
-    product<true, T>(by_columns<T>(group.back, width), {group.mixed, stride}, {by_value, stride}, width, stride, count);
-    product<true, T>(by_columns<T>(group.cross, stride), {group.asking, stride}, {crossed, stride}, dim, stride, count);
+    for (int64_t k = 0; k < width; k += COLUMNS_ALONG)
+      for (int64_t n = 0; n < losing.count; n += ROWS_ALONG) neurons.back(losing.gates + n, k, losing.back + n * breadth, breadth);
+    product<false, T>(by_rows<T>(losing.back, breadth), {value, stride}, {losing.pulled, stride}, losing.count, stride, width);
+    for (int64_t n = 0; n < losing.count; n += WIDTH<T>)
+      attend_back<T>(net, group, losing, n, std::min(WIDTH<T>, losing.count - n), bias);
+    for (int64_t i = 0; i < neurons.lanes; i += WIDTH<T>)
+      for (int64_t k = 0; k < width; k += MOST)
+        neurons.template pull<MOST>(node > 0, losing.value + k, breadth, losing.gates, losing.count, i, width - k,
+                                    found.hidden + k * net.neurons);
+    for (int64_t n = 0; n < losing.count; ++n)
+      for (int64_t k = 0; k < breadth; k += WIDTH<T>) at(losing.back + n * breadth + k) *= losing.weight[n];
+    product<true, T>(by_columns<T>(losing.back, breadth), {losing.mixed, stride}, {by_value, stride}, width, stride, losing.count);
+    product<true, T>(by_columns<T>(losing.cross, stride), {losing.asking, stride}, {crossed, stride}, dim, stride, losing.count);
   }
+  turn<T>({crossed, stride}, {turned_cross, tall}, tall, stride);
   product<false, T>(by_rows<T>(net.key, dim), {crossed, stride}, {found.query, dim}, width, dim, dim);
-  product_along<T>({net.query, dim}, {crossed, stride}, {found.key, dim}, width, dim, dim);
+  product<false, T>(by_rows<T>(net.query, dim), {turned_cross, tall}, {found.key, dim}, width, dim, dim);
   for (int64_t k = 0; k < width; ++k) std::copy(by_value + k * stride, by_value + k * stride + dim, found.value + k * dim);
   for (int64_t z = 0; z < net.buckets; ++z) found.bias[z] = sum_of<T>(at(bias + z * WIDTH<T>));
   return loss / sets.batch;
 }
 
-// Given: query (key, dim), key, value, hidden (value, neuron), bias, signs; table (node, dim), asking (batch, dim), members (batch,
-// slot), distance, filled, label; margin. Found: loss, its gradient in query, key, value, hidden, bias. Lanes come first in all.
+// Given: query (key, dim), key, value, hidden (value, neuron), bias, signs; table (node, dim or more), asking (batch), members
+// (batch, slot), distance, filled, label (node); margin. Found: loss, its gradient in query, key, value, hidden, bias. Lanes come
+// first in all.
 template <typename T>
 void slope(Call call) {
   const int64_t dim = call.last(0, 1), width = call.last(0, 2), neurons = call.last(3, 1), buckets = call.last(4, 1);
-  const int64_t rows = call.last(6, 2), batch = call.last(8, 2), slots = call.last(8, 1), square = width * dim;
+  const int64_t rows = call.last(6, 2), row = call.last(6, 1), batch = call.last(8, 2), slots = call.last(8, 1);
+  const int64_t square = width * dim;
   for (int64_t lane = 0; lane < call.count_given(12); ++lane) {
     const auto of = [=](int place, int64_t size) { return call.given<T>(place) + lane * size; };
     const auto whole = [=](int place, int64_t size) { return call.given<int32_t>(place) + lane * size; };
     const auto to = [=](int place, int64_t size) { return call.found<T>(place) + lane * size; };
     const Network<T> net{of(0, square),  of(1, square),  of(2, square), of(3, width * neurons),
                          of(4, buckets), of(5, neurons), width,         dim, neurons, buckets};
-    const Sets<T> sets{of(6, rows * dim),
-                       of(7, batch * dim),
+    const Sets<T> sets{of(6, rows * row),
+                       whole(7, batch),
                        whole(8, batch * slots),
                        whole(9, batch * slots),
-                       whole(11, batch),
+                       whole(11, rows),
                        call.given<bool>(10) + lane * batch * slots,
                        rows,
+                       row,
                        batch,
                        slots};
     const Gradient<T> found{to(1, square), to(2, square), to(3, square), to(4, width * neurons), to(5, buckets)};

@@ -212,13 +212,13 @@ class GraphTraining(Learner):
         return jnp.mean(hinge(output, nodes.label[batch], self.hinge_margin))
 
     def slope(self, params: Parameters, batch: Array, world: World, key: Key) -> tuple[Array, Parameters]:
-        nodes = world.nodes
-        asking, label = nodes.features[batch], nodes.label[batch]
-        told = (params, world.signs, asking)
+        nodes, told = world.nodes, (params, world.signs)
         if self.simulator == "nodes":
-            loss, gradient = slope_of_sets(*told, self.sets(batch, world, key), label, self.hinge_margin)
+            sets = self.sets(batch, world, key)
+            loss, gradient = slope_of_sets(*told, batch, sets, nodes.label, self.hinge_margin)
         else:
-            loss, gradient = slope(*told, self.seen(batch, world, key), label, self.hinge_margin)
+            asking, seen = nodes.features[batch], self.seen(batch, world, key)
+            loss, gradient = slope(*told, asking, seen, nodes.label[batch], self.hinge_margin)
         return loss, self.network.trained(gradient)
 
     def watch(self, state: Learning) -> Record:

@@ -110,7 +110,7 @@ class ClusterTraining(Learner):
 
     def slope(self, params: Parameters, batch: Array, world: Placed, key: Key) -> tuple[Array, Parameters]:
         sets = self.sets(batch, world, key)
-        loss, gradient = slope_of_sets(params, world.signs, world.features[batch], sets, world.label[batch])
+        loss, gradient = slope_of_sets(params, world.signs, batch, sets, world.label)
         return loss, self.network.trained(gradient)
 
     def watch(self, state: Learning) -> Record:
