@@ -73,7 +73,7 @@ SIZES = (
     {"size": 5, "slots": 7, "dim": 6, "buckets": 4, "neurons": 12},
     {"size": 37, "slots": 61, "dim": 20, "buckets": 5, "neurons": 100},
     {"size": 33, "slots": 16, "dim": 16, "buckets": 3, "neurons": 37},
-    {"size": 70, "slots": 9, "dim": 22, "buckets": 3, "neurons": 20},
+    {"size": 70, "slots": 9, "dim": 25, "buckets": 3, "neurons": 20},
 )
 
 
@@ -81,7 +81,8 @@ SIZES = (
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("sizes", SIZES)
 def test_the_kernel_computes_the_gradient(precision, sizes):
-    """In two lanes that differ; some nodes have lost nothing, some slots are empty."""
+    """In two lanes that differ; some nodes have lost nothing, some slots are empty. Queries and keys are small: where attention
+    is nearly all on one token its gradient is a rounding."""
     with double():
         rng, (lanes, rows) = np.random.default_rng(1), (2, 23)
         weights, signs, features, seen, theirs = jax.tree.map(
@@ -92,7 +93,7 @@ def test_the_kernel_computes_the_gradient(precision, sizes):
         asking = np.tile(rows + np.arange(sizes["size"]), (lanes, 1))
         label = np.concatenate([rng.choice([-1, 1], (lanes, rows)), theirs], axis=1)
         sets = Sets(table, members, seen.distance, seen.many > 0)
-        weights = weights._replace(hidden=weights.hidden / 20)
+        weights = weights._replace(hidden=weights.hidden / 20, query=weights.query / 5, key=weights.key / 5)
         given = jax.tree.map(
             lambda part: part.astype(precision) if part.dtype == np.float64 else part,
             (weights, signs, asking, sets, label, np.ones(lanes)),
