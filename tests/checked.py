@@ -6,9 +6,10 @@ function is first called: to write them takes far longer than to import what the
 
 import dataclasses
 import inspect
+import threading
 from collections.abc import Callable
 from functools import wraps
-from types import SimpleNamespace
+from types import CodeType, SimpleNamespace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import jaxtyping
@@ -37,8 +38,11 @@ def _checks(thing: Any) -> Any:
 
 
 def _checked_later(function: Callable[..., Any]) -> Callable[..., Any]:
-    if not inspect.get_annotations(function):
+    hints = inspect.get_annotations(function)
+    if not hints:
         return function
+    if "<locals>" in function.__qualname__ and all(map(_plain, hints.values())):
+        return _checked_as_before(function, hints)
     check: Any = None
 
     @wraps(function)
@@ -49,6 +53,38 @@ def _checked_later(function: Callable[..., Any]) -> Callable[..., Any]:
         return check(*given, **named)
 
     return call
+
+
+def _checked_as_before(function: Callable[..., Any], hints: dict[str, Any]) -> Callable[..., Any]:
+    """A function inside another is a new one in every call of that, with the same checks: they are written once, for one that
+    stands in for all of its kind. (Hints that speak of shapes are new ones, too.)"""
+
+    @wraps(function)
+    def call(*given: Any, **named: Any) -> Any:
+        known = _inner.get(function.__code__)
+        if known is None or known.hints != hints:
+            known = _inner[function.__code__] = _StandIn(function, hints)
+        known.meant.function = function
+        return known.check(*given, **named)
+
+    return call
+
+
+class _StandIn:
+    """The checks of all inner functions of one code with the same hints, and the one that is meant in a call."""
+
+    def __init__(self, function: Callable[..., Any], hints: dict[str, Any]):
+        self.hints, self.meant = hints, threading.local()
+
+        @wraps(function)
+        def stand_in(*given: Any, **named: Any) -> Any:
+            return self.meant.function(*given, **named)
+
+        self.check = checked(stand_in)
+        del stand_in.__wrapped__  # the first of its kind need not live for ever
+
+
+_inner: dict[CodeType, _StandIn] = {}
 
 
 def _written(function: Any) -> Callable[..., Any]:

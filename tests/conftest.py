@@ -38,6 +38,11 @@ def pytest_configure(config):
         os.environ["XLA_FLAGS"] += f" {SHORT} {SHORTER}" if known else f" {SHORT}"
 
 
+def pytest_collection_finish():
+    """What has been imported by now stays: whoever looks for cycles need not go through it again."""
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def _in_double():
     """Float64 is on inside every test, as it is inside every training."""

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PyTree
 
-from lemmata.errors import BadInput, require, shortened, unknown
+from lemmata.errors import BadInput, shortened, unknown
 from lemmata.guard import double
 from lemmata.threefry import new_key
 
@@ -163,13 +163,28 @@ def fields(trial: Any, prefix: str = "") -> dict[str, Any]:
     Parts (fields that are themselves modules) are walked into.
     """
     found: dict[str, Any] = {}
-    for field in dataclasses.fields(trial):
-        value = getattr(trial, field.name)
+    for name, value, _ in _held(trial):
         if dataclasses.is_dataclass(value):
-            found |= fields(value, f"{prefix}{field.name}.")
+            found |= fields(value, f"{prefix}{name}.")
         else:
-            found[prefix + field.name] = value
+            found[prefix + name] = value
     return found
+
+
+def _held(owner: Any) -> list[tuple[str, Any, Any]]:
+    """The name, the value and the default of every field of a trial or a part. Asked for one by one, values take most of the
+    time that it takes to build a sweep: modules look at everything they give out."""
+    values = getattr(owner, "__dict__", {})
+    return [
+        (name, values[name] if name in values else getattr(owner, name), usual)
+        for name, usual in _usual(type(owner))
+    ]
+
+
+@functools.cache
+def _usual(kind: type) -> tuple[tuple[str, Any], ...]:
+    """The names and defaults of the fields of a class."""
+    return tuple((field.name, field.default) for field in dataclasses.fields(kind))
 
 
 def require_ranges(owner: Any) -> None:
@@ -180,14 +195,16 @@ def require_ranges(owner: Any) -> None:
         sized = path.rpartition(".")[2].rpartition("_")[2] in SIZES
         if isinstance(value, int):
             least = min(usual, int(sized)) if isinstance(usual, int) else int(sized)
-            require(
-                least <= value <= LARGEST,
-                f"'{path}' must lie between {least} and {LARGEST:.0e}, not {shortened(value)}.",
-            )
+            if not least <= value <= LARGEST:
+                raise BadInput(
+                    f"'{path}' must lie between {least} and {LARGEST:.0e}, not {shortened(value)}."
+                )
         else:
-            require(_moderate(value), f"'{path}' must be {KINDS[float]}, not {value}.")
+            if not _moderate(value):
+                raise BadInput(f"'{path}' must be {KINDS[float]}, not {value}.")
             signed = not sized and (not isinstance(usual, int | float) or usual <= 0)
-            require(signed or value >= 0, f"'{path}' must not be negative, not {value}.")
+            if not signed and not value >= 0:
+                raise BadInput(f"'{path}' must not be negative, not {value}.")
 
 
 def _moderate(value: float) -> bool:
@@ -196,20 +213,24 @@ def _moderate(value: float) -> bool:
 
 def _numbers(owner: Any, prefix: str = "") -> Iterator[tuple[str, int | float, Any]]:
     """Every plain number among the fields, with its path and the default of its field."""
-    for field in dataclasses.fields(owner):
-        value = getattr(owner, field.name)
+    for name, value, usual in _held(owner):
         if dataclasses.is_dataclass(value):
-            yield from _numbers(value, f"{prefix}{field.name}.")
+            yield from _numbers(value, f"{prefix}{name}.")
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            yield prefix + field.name, value, field.default
+            yield prefix + name, value, usual
 
 
 def get(trial: Any, path: str) -> Any:
     """The value of a field by dotted path."""
-    known = fields(trial)
-    if path not in known:
-        raise unknown("field", path, known)
-    return known[path]
+    value = trial
+    for word in path.split("."):
+        below = {name: one for name, one, _ in _held(value)} if dataclasses.is_dataclass(value) else {}
+        if word not in below:
+            raise unknown("field", path, fields(trial))
+        value = below[word]
+    if dataclasses.is_dataclass(value):
+        raise unknown("field", path, fields(trial))
+    return value
 
 
 def put(trial: Any, path: str, value: Any) -> Any:
@@ -322,10 +343,9 @@ def kind(trial: Any) -> str:
 def _parts(owner: Any, prefix: str = "") -> dict[str, str]:
     """The class of every part by its path: two data models with equal fields are not the same."""
     found: dict[str, str] = {}
-    for field in dataclasses.fields(owner):
-        value = getattr(owner, field.name)
+    for name, value, _ in _held(owner):
         if dataclasses.is_dataclass(value):
-            path = prefix + field.name
+            path = prefix + name
             found |= {path: type(value).__name__, **_parts(value, f"{path}.")}
     return found
 
