@@ -59,7 +59,7 @@ def _split(key: UInt32[Array, "2"], shape: tuple[int, ...]) -> UInt32[Array, "*s
     return _call("threefry_split", (*shape, 2), "uint32", key)
 
 
-def _fold_in(key: UInt32[Array, "2"], data: Array | int) -> UInt32[Array, "2"]:
+def _fold_in(key: UInt32[Array, "2"], data: Any) -> UInt32[Array, "2"]:
     return _call("threefry_fold", (2,), "uint32", key, jnp.asarray(data, jnp.uint32))
 
 
