@@ -17,7 +17,7 @@ from lemmata.lab.adaptive import search
 from lemmata.lab.pool import Pool
 from lemmata.measure.boundary import boundary
 from lemmata.progress import silence
-from lemmata.study import Question
+from lemmata.results import Question
 
 QUESTION = Question(lambda results: results["success"], "signal", "size")
 SEEDS = 5

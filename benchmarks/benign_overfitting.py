@@ -96,7 +96,7 @@ def direct_work(samples: int, tokens: int, dim: int, key_dim: int) -> Work:
     return Work(operations, 4 * dim * (6 * key_dim + seen), exponentials=seen * tokens)
 
 
-LOADED = ("lemmata.lab.run, lemmata.studies.benign_overfitting.pictures", *2 * ("lemmata.lab.work",))
+LOADED = ("lemmata.lab.run, lemmata.studies.benign_overfitting.figures", *2 * ("lemmata.lab.work",))
 """What a driver and two workers import whatever they do."""
 AIM = 30
 

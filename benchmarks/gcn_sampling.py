@@ -17,7 +17,7 @@ import scipy.sparse as sparse
 from benchmarks.peers import lab
 from benchmarks.timing import Contestant, in_turns, torch_on
 from benchmarks.workload import Arrays, Command, Measure, Plain, Simulator, Step, Work, Workload, changed
-from lemmata.bench.graphs import adjacency, normalised
+from lemmata.parts.graphs import adjacency, normalised
 from lemmata.studies.gcn_sampling.data import DegreeGroups
 from lemmata.studies.gcn_sampling.network.fields import hidden, in_field, matrix, rooms_for
 from lemmata.studies.gcn_sampling.trials import Training

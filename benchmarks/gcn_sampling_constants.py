@@ -11,7 +11,7 @@ import json
 import sys
 
 from lemmata.desk import stored_order
-from lemmata.studies.gcn_sampling.measures import held_out, law_of_labels, typical_need
+from lemmata.studies.gcn_sampling.figures.errors import held_out, law_of_labels, typical_need
 
 if __name__ == "__main__":
     results, *others = (stored_order(folder).results() for folder in sys.argv[1:])

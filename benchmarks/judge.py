@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from benchmarks import kinds
 from lemmata.measure.boundary import boundary
 from lemmata.measure.compare import Decision, Verdict, decide, leaves, together
 from lemmata.measure.estimate import Estimate
@@ -475,7 +476,8 @@ def table(repetitions: int, report: Callable[[str], None] = print) -> str:
     named = ", ".join(
         f"{n} {100 * a:.1f} % / {100 * b:.1f} %" for n, (a, b) in named_growth(repetitions).items()
     )
-    lines += ["", f"Growth of noisy curves, named right / named wrong: {named}.", ""]
+    lines += ["", f"Growth of noisy curves, named right / named wrong: {named}."]
+    lines += [*kinds.table(repetitions), ""]
     lines.append(
         f"Made by `python -m benchmarks.judge --repetitions {repetitions} --write docs/verdicts.md`."
     )

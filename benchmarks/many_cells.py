@@ -11,11 +11,11 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from lemmata.lab.glance import glance
 from lemmata.lab.outcome import Outcome
 from lemmata.lab.plan import plan
 from lemmata.lab.segment import among
 from lemmata.lab.store import Store
+from lemmata.lab.store_status import store_status
 from lemmata.results import assemble
 from lemmata.source import sources
 from lemmata.status import CONVERGED
@@ -80,14 +80,14 @@ def main() -> None:
     timed("starting on it", create)
     planned = timed("the plan", lambda: plan(cells, 2, done))
     assert len(planned) == len(missing)
-    print(timed("status", lambda: glance(Store(told.folder))))
+    print(timed("status", lambda: store_status(Store(told.folder))))
     rows = timed("reading all records", lambda: store.read(ids))
     timed("making the Dataset", lambda: assemble(sweep, rows))
 
 
 def _memory() -> int:
     """Megabytes that this process holds."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 // 10**6
+    return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * 4096 // 10**6
 
 
 if __name__ == "__main__":

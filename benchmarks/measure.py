@@ -51,7 +51,7 @@ CHUNK = 1.5
 
 def machine() -> Found:
     """What the numbers depend on."""
-    told = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    told = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").exists() else ""
     models = [line.partition(":")[2].strip() for line in told.splitlines() if line.startswith("model name")]
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
@@ -66,7 +66,7 @@ def machine() -> Found:
 
 def register_bits() -> int:
     """Of the processor's widest registers: kernels are compiled for them."""
-    told = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    told = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").exists() else ""
     return 512 if " avx512f" in told else 256 if " avx2" in told else 128
 
 

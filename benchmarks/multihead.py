@@ -15,7 +15,7 @@ from benchmarks.timing import in_turns
 from benchmarks.workload import Arrays, Command, Measure, Plain, Step, Work, Workload
 from lemmata.descent import Descent
 from lemmata.studies.multihead.data import TokenMixture
-from lemmata.studies.multihead.figures import hessian_path
+from lemmata.studies.multihead.figures.curvature import along_training
 from lemmata.studies.multihead.network import Network
 from lemmata.studies.multihead.trials import Training
 
@@ -81,7 +81,7 @@ def extra(paper: bool) -> dict[str, Measure]:
     two = Training(network=Network(heads=2.0, start="random", simulated=2), descent=descent)
     many = Training(network=Network(heads=1e9, start="signs", simulated=2), descent=descent)
     times = in_turns({"two": lab(two), "many": lab(many)}, 5)
-    cells = [cell for cell in hessian_path("paper" if paper else "quick").cells if cell.seed == 0]
+    cells = [cell for cell in along_training("paper" if paper else "quick").cells if cell.seed == 0]
     path = cells[0].trial
     assert isinstance(path, Training)
     lanes = started(path, len(cells))

@@ -16,7 +16,7 @@ from benchmarks.timing import Contestant, torch_on
 from benchmarks.workload import Arrays, Plain, Simulator, Sizes, Step, plainly, workload
 from lemmata.errors import note
 from lemmata.lab.plan import lane_width, state_bytes
-from lemmata.loop import Lanes, begin, run_block, side_by_side
+from lemmata.loop import Lanes, begin, run_block, stack_runs
 from lemmata.status import RUNNING
 from lemmata.trial import Descending, put, random_key, with_precision
 
@@ -52,7 +52,7 @@ def started(trial: Descending, seeds: int) -> Lanes:
     """Runs before their first step."""
     one = with_precision(trial)
     runs = [begin(one, random_key(trial, seed)) for seed in range(seeds)]
-    return jax.tree.map(jnp.asarray, side_by_side(runs))
+    return jax.tree.map(jnp.asarray, stack_runs(runs))
 
 
 def advanced(lanes: Lanes, count: int) -> Lanes:

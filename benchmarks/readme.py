@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks import peers
+from benchmarks import kernels, peers
 from benchmarks.shares import PARTS
 from benchmarks.workload import names, workload
 
@@ -46,7 +46,26 @@ def text() -> str:
     found = {name: json.loads(path.read_text()) for name in names() if (path := kept(name)).exists()}
     machines = {told(result["machine"]) for result in found.values()}
     where = "Measured on " + "; and on ".join(sorted(machines)) + ".\n\n" if machines else ""
-    return HEAD + where + "\n".join(section(name, found.get(name, {})) for name in names()) + OTHERS
+    return (
+        HEAD
+        + where
+        + "\n".join(section(name, found.get(name, {})) for name in names())
+        + KERNELS
+        + kernels.section()
+        + OTHERS
+    )
+
+
+KERNELS = """
+## Kernels
+
+`python -m benchmarks.kernels` measures every kernel against its own JAX form, all other kernels being on. Ratios are processor
+seconds of the JAX form over those of the kernel: of a step (four runs in lanes, training of the figure's template), and of the
+whole figure with empty caches (cold, with the C++ compiler at work) and with what that left (warm). A kernel stays if it is 1.5
+times as fast in steps or in the cold figure. An empty cell has not been measured; steps alone are measured by
+`python -m benchmarks.kernels --steps FILE`, here on a machine with a load of 16 to 30 on two cores.
+
+"""
 
 
 OTHERS = """

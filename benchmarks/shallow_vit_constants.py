@@ -5,7 +5,7 @@ import json
 import sys
 
 from lemmata.desk import stored_order
-from lemmata.studies.shallow_vit.measures import constants
+from lemmata.studies.shallow_vit.figures.settings import constants
 
 if __name__ == "__main__":
     print(json.dumps(constants(stored_order(sys.argv[1]).results()), indent=1))

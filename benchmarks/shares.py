@@ -110,9 +110,9 @@ def _run_parts(options: argparse.Namespace, clock: Clock) -> None:
     with clock.on("import"):
         import jax
 
+        from lemmata import order as orders
         from lemmata import programs
         from lemmata.desk import place_order
-        from lemmata.lab import order as orders
         from lemmata.lab import run, work
         from lemmata.lab.plan import Plan
         from lemmata.lab.pool import Pool
@@ -123,7 +123,7 @@ def _run_parts(options: argparse.Namespace, clock: Clock) -> None:
         order = place_order(
             options.figure, options.scale, changes=changes, seeds=options.seeds, out=options.inside
         )
-    programs.keep()  # as workers do
+    programs.enable_cache()  # as workers do
 
     def heard(event: str, seconds: float, **_: Any) -> None:
         part = {"trace": "trace", "jaxpr_to_mlir": "trace", "backend_compile": "compile"}
@@ -135,7 +135,7 @@ def _run_parts(options: argparse.Namespace, clock: Clock) -> None:
     for part, name in (("start", "begin"), ("step", "run_block"), ("record", "lane_record")):
         clock.put_on(work, part, name, done=jax.block_until_ready)
     clock.put_on(run, "plan", "_begin")
-    clock.put_on(Plan, "plan", "__next__", "settle")
+    clock.put_on(Plan, "plan", "__next__", "record_result")
     clock.put_on(Store, "store", "create", "finished", "read", "write")
     clock.put_on(orders, "store", "assemble")
     with clock.on("plan"):

@@ -4,6 +4,7 @@ call. The slow tests run programs as users do, with all that the compiler does t
 
 import gc
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,17 @@ from tests.checked import check_calls
 check_calls("lemmata")
 
 import lemmata  # noqa: E402, F401  (first: the guard on the compiler comes before JAX starts)
-from lemmata.guard import FLAG, double  # noqa: E402
+from lemmata.guard import FIRST_BAD, NO_EMITTERS, _release, double  # noqa: E402
 from lemmata.lab.pool import cache_compilations, one_thread  # noqa: E402
 
+# `nohup` ignores hang-ups, and so would the programs that tests start and hang up on.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
 SHORT = "--xla_backend_optimization_level=0"
-SHORTER = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
-"""What makes compilations short, the latter for compilers so new that the guard has a flag for them: older ones may not know
-it, and a flag that is not known ends the process."""
+SINCE_BAD = "--xla_cpu_parallel_codegen_split_count=1"
+BELOW_NO_EMITTERS = "--xla_cpu_use_fusion_emitters=false"
+"""Flags that make compilations short. A flag that a release does not know ends the process: the second is for releases from
+`FIRST_BAD` on, as older ones may not know it, and the third for those of them below `NO_EMITTERS`, where it was removed."""
 
 MAPS = 30_000
 """How many memory maps a process may have before it forgets its programs; systems allow some 65 000."""
@@ -34,8 +39,13 @@ cache_compilations()
 
 def pytest_configure(config):
     if config.getoption("-m") != "slow":
-        known = FLAG in os.environ["XLA_FLAGS"].split()
-        os.environ["XLA_FLAGS"] += f" {SHORT} {SHORTER}" if known else f" {SHORT}"
+        release = _release()
+        flags = [
+            SHORT,
+            *([SINCE_BAD] * (release >= FIRST_BAD)),
+            *([BELOW_NO_EMITTERS] * (FIRST_BAD <= release < NO_EMITTERS)),
+        ]
+        os.environ["XLA_FLAGS"] = " ".join([os.environ["XLA_FLAGS"], *flags])
 
 
 def pytest_collection_finish():

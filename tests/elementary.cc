@@ -9,11 +9,16 @@ void over(Call call) {
     at(call.found<T>(0) + n) = FUNCTION(at(call.given<T>(0) + n));
 }
 
-HANDLER(exp_of_float32, over<float, exp_of<float>>)
-HANDLER(exp_of_float64, over<double, exp_of<double>>)
-HANDLER(exp_below_float32, over<float, exp_below<float>>)
-HANDLER(exp_below_float64, over<double, exp_below<double>>)
-HANDLER(log_of_float32, over<float, log_of<float>>)
-HANDLER(log_of_float64, over<double, log_of<double>>)
-HANDLER(log_one_plus_float32, over<float, log_one_plus<float>>)
-HANDLER(log_one_plus_float64, over<double, log_one_plus<double>>)
+template <typename T>
+constexpr auto every_exp = over<T, exp_of<T>>;
+template <typename T>
+constexpr auto every_exp_below = over<T, exp_below<T>>;
+template <typename T>
+constexpr auto every_log = over<T, log_of<T>>;
+template <typename T>
+constexpr auto every_log_one_plus = over<T, log_one_plus<T>>;
+
+KERNEL(exp_of, "x T[n] -> y T[n]", every_exp)
+KERNEL(exp_below, "x T[n] -> y T[n]", every_exp_below)
+KERNEL(log_of, "x T[n] -> y T[n]", every_log)
+KERNEL(log_one_plus, "x T[n] -> y T[n]", every_log_one_plus)

@@ -2,15 +2,15 @@
 
 import sys
 from dataclasses import replace
-from math import inf
 from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
 
+from lemmata.figure import Claim, Figure, Question, at_most, made, theorem
 from lemmata.measure.estimate import Estimate
 from lemmata.measure.simple import mean
-from lemmata.study import Claim, Figure, Question, Study
+from lemmata.study import Study
 from lemmata.sweep import Axis, Sweep, axis
 from lemmata.trial import put_all
 from tests.toys import Decay
@@ -45,54 +45,45 @@ def in_time(results):
     return (results["steps"] <= 20).where(results["steps"].notnull())
 
 
-FIGURES = {
-    "rates": Figure("rates", rates, picture, "As it stands.", readings={"near": {}, "far": {"target": 0.01}}),
-    "moved": Figure("moved", moved, picture, "As it stands."),
-    "edge": Figure("edge", edge, picture, "As it stands.", question=Question(in_time, "rate", "target")),
-}
+RATES = Figure(
+    "rates", "Steps", "As it stands.", rates, picture, readings={"near": {}, "far": {"target": 0.01}}
+)
+MOVED = Figure("moved", "Steps", "As it stands.", moved, picture)
+EDGE = Figure("edge", "In time", "As it stands.", edge, picture, question=Question(in_time, "rate", "target"))
 
 
 def steps(results) -> Estimate:
     return mean(results.steps)
 
 
-def each(results):
-    return results.steps
-
-
 def misspelt(results) -> Estimate:
     return mean(results.stepz)
 
 
-def claim(id="steps", **changes):
-    given = {
-        "statement": "It takes 38 steps on average",
-        "figure": "rates",
-        "reference": "Theorem 0",
-        "kind": "bound",
-        "predicted": "38",
-        "tolerance": (-inf, 100.0),
-        "reason": "A toy.",
-        "measure": "steps",
-    }
-    return Claim(id, **given | changes)
+FEW = made(steps=lambda t: 40)
+MANY = made(steps=lambda t: 200)
+FEWER_THAN_100 = at_most(100.0, because="A toy.", value=38.0)
 
 
-STUDY = Study(
-    "toy",
-    "A toy",
-    "Decay.",
-    "@misc{toy}",
-    {"rates": "Steps", "moved": "Steps", "edge": "In time"},
-    (claim(),),
-    __name__,
-)
+def claim(id="steps", **changes) -> Claim:
+    given: dict = {"number": steps, "holds": FEWER_THAN_100, "refuted_by": MANY, "upheld_by": FEW}
+    return Claim(id, "It takes 38 steps on average", theorem("Theorem 0"), **given | changes)
 
 
-def registered(monkeypatch, *claims):
-    """The toy as a study that the registry knows, its rooms in this module, its lock in memory."""
-    own = replace(STUDY, claims=claims or STUDY.claims)
-    here = SimpleNamespace(**globals())
-    monkeypatch.setattr(Study, "room", lambda self, name: here)
-    monkeypatch.setattr(sys.modules["lemmata.study"], "studies", lambda: {"toy": own})
+def study_of(*figures: Figure, id: str = "toy", **words) -> Study:
+    """A study whose figures are given, and that is not registered."""
+    given = {"title": "A toy", "summary": "Decay.", "citation": "@misc{toy}", "package": "tests"}
+    own = Study(id, **given | words)
+    own.__dict__.update(_figures={one.id: one for one in figures}, lock={}, published=())
+    return own
+
+
+def registered(monkeypatch, *claims: Claim, on: str = "rates") -> Study:
+    """The toy as a study that the registry knows: with these claims on one of its figures, its other modules in memory."""
+    own = study_of(
+        *(replace(one, claims=(claims or (claim(),)) if one.id == on else ()) for one in (RATES, MOVED, EDGE))
+    )
+    here = SimpleNamespace(template=Decay, LEDGER=())
+    monkeypatch.setattr(Study, "module", lambda self, name: here)
+    monkeypatch.setattr(sys.modules["lemmata.study"], "studies", lambda: {own.id: own})
     return own

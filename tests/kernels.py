@@ -1,19 +1,25 @@
-"""Tests of kernels: whether there is one is asked when such a test runs, for to ask means to compile it."""
+"""Tests of kernels: they run wherever there is a compiler, and fail where it does not compile one."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
+from lemmata import kernels
+from lemmata.kernels import Kernel
 
-@dataclass
-class _Missing:
-    found: Callable[[], bool]
-
-    def __bool__(self) -> bool:
-        return not self.found()
+needs_compiler = pytest.mark.skipif(kernels.compiler() is None, reason="there is no C++ compiler")
 
 
-def needs_kernel(found: Callable[[], bool]) -> pytest.MarkDecorator:
-    """The mark of a test that is skipped where a kernel is not found."""
-    return pytest.mark.skipif(_Missing(found), reason="there is no kernel here")  # pyright: ignore[reportArgumentType]
+def forms(kernel: Kernel) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return a kernel's C++ form and its JAX form."""
+    return kernel.native, kernel.plain
+
+
+@contextlib.contextmanager
+def without_kernels() -> Iterator[None]:
+    """Switch kernels off for a part of a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(kernels.SWITCH, "off")
+        yield

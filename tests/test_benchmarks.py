@@ -164,9 +164,9 @@ def test_an_unknown_workload_is_one_sentence(capsys):
 
 
 def test_without_the_project_beside_it_the_package_says_where_benchmarks_are(capsys, monkeypatch, tmp_path):
-    import lemmata.cli
+    import lemmata.commands
 
-    monkeypatch.setattr(lemmata.cli, "__file__", str(tmp_path / "lib" / "lemmata" / "cli.py"))
+    monkeypatch.setattr(lemmata.commands, "__file__", str(tmp_path / "lib" / "lemmata" / "commands.py"))
     assert main(["bench", "multihead"]) == 2
     assert "clone the project" in capsys.readouterr().err
 

@@ -4,17 +4,21 @@ import contextlib
 import io
 import json
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from math import inf
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-from lemmata.cli import main
+from lemmata import commands, kernels
+from lemmata.cli import EXAMPLES, command_parser, main
+from lemmata.figure import at_most, every_run
 from lemmata.lab.store import Store
 from lemmata.study import studies, study
 from tests import figures as toy
@@ -47,8 +51,19 @@ def test_list_names_studies_figures_and_claims(capsys):
     for id, own in studies().items():
         assert {f["id"]: f["title"] for f in said_of[id]["figures"]} == own.figures
         assert [(c["id"], c["statement"]) for c in said_of[id]["claims"]] == [
-            (c.id, c.statement) for c in own.claims
+            (c.id, c.statement) for c in own.entries.values()
         ]
+
+
+def test_list_is_a_line_for_each_study_and_of_one_its_figures_and_claims(capsys):
+    assert main(["list"]) == 0
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head == "study\tfigures\tclaims\ttitle"
+    assert [row.split("\t")[0] for row in rows] == list(studies())
+    own = study("multihead")
+    assert main(["list", "multihead"]) == 0
+    names = [row.split("\t")[1] for row in capsys.readouterr().out.splitlines()[1:]]
+    assert names == [f"multihead/{id}" for id in [*own.figures, *own.entries]]
 
 
 def test_list_imports_nothing_heavy():
@@ -68,6 +83,78 @@ def test_run_leaves_a_picture_results_and_a_manifest(first_run):
     manifest = Store(ran).manifest
     assert manifest["command"].startswith("lemmata run benign-overfitting/fig1 --scale smoke")
     assert {"versions", "platform", "precision", "seeds", "draw", "looks", "trial"} <= set(manifest)
+
+
+def test_every_command_has_two_examples_that_are_commands(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    listed = re.findall(r"^    (\w+) ", capsys.readouterr().out, re.MULTILINE)
+    assert set(listed) == set(EXAMPLES)
+    for word in listed:
+        with pytest.raises(SystemExit):
+            main([word, "--help"])
+        told = capsys.readouterr().out
+        assert len(EXAMPLES[word]) == 2
+        for line in EXAMPLES[word]:
+            assert f"\n  lemmata {line}\n" in told
+            command_parser().parse_args(shlex.split(line))
+
+
+def test_a_folder_stands_for_the_only_store_below_it(ran, capsys, tmp_path):
+    home = tmp_path / "fig1"
+    shutil.copytree(ran, home / "smoke" / "reading")
+    assert said(capsys, "status", str(home), "--json")["done"] == 12
+    assert main(["verify", str(home)]) == 0
+    assert main(["figure", str(home)]) == 0
+    assert (home / "smoke" / "reading" / "fig1.png").exists()
+    capsys.readouterr()
+    assert main(["cite", str(home)]) == 0
+    assert capsys.readouterr().out.startswith("@inproceedings")
+    shutil.copytree(ran, home / "smoke" / "other")
+    assert main(["status", str(home)]) == 2
+    error = capsys.readouterr().err
+    assert "holds 2 stores; name one of them" in error
+    assert str(home / "smoke" / "other") in error
+
+
+def test_a_figure_stands_for_its_only_results_under_another_reading(ran, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ran, tmp_path / "runs" / "benign-overfitting" / "fig1" / "quick" / "read-out-left")
+    assert main(["figure", "benign-overfitting/fig1"]) == 0
+    assert "read-out-left" in capsys.readouterr().out
+
+
+def test_check_judges_the_claims_of_a_figure(tmp_path, capsys):
+    words = ["--scale", "smoke", "--workers", "0", "--out", str(tmp_path), "--json"]
+    claims = said(capsys, "check", "benign-overfitting/fig1", *words)["claims"]
+    own = study("benign-overfitting")
+    assert {v["id"] for v in claims} == {entry.id for entry in own.bearing_on("fig1")}
+    assert main(["check", "benign-overfitting/fg1", *words]) == 2
+    assert "did you mean 'fig1'" in capsys.readouterr().err
+
+
+def test_check_of_a_folder_judges_the_run_in_it(ran, capsys):
+    claims = said(capsys, "check", str(ran), "--workers", "0", "--json")["claims"]
+    own = study("benign-overfitting")
+    assert {v["id"] for v in claims} == {entry.id for entry in own.bearing_on("fig1")}
+    assert {v["reading"] for v in claims} == {next(iter(own.figure("fig1").readings))}
+    assert {v["word"] for v in claims} == {"no verdict (smoke)"}
+
+
+def test_a_run_says_at_once_what_it_does_and_at_the_end_what_to_type(
+    first_run, capsys, monkeypatch, tmp_path
+):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr(commands, "workers", lambda options: 0)
+    words = ["run", "benign-overfitting/fig1", "--scale", "smoke", "--set", "samples=2"]
+    assert main([*words, "--out", str(tmp_path / "a")]) == 0
+    told = capsys.readouterr()
+    assert "compiling 1 program, then 6 trainings here" in " ".join(told.err.split())
+    assert "What to type next\n  lemmata check benign-overfitting/fig1\n" in told.out
+    assert "No verdict" in told.out
+    assert main([*words, "--out", str(tmp_path / "a")]) == 0
+    assert "every training is stored already" in capsys.readouterr().err
 
 
 def test_run_again_from_its_folder_does_nothing_new(ran, capsys):
@@ -94,7 +181,9 @@ def test_check_judges_a_claim_under_each_reading_with_conditions_of_what_was_run
 
 def test_an_adaptive_run_tells_its_verdicts_and_obeys_strict(monkeypatch, tmp_path, capsys):
     toy.registered(
-        monkeypatch, toy.claim(figure="edge", kind="for-all", measure="each", tolerance=(-inf, 1.0))
+        monkeypatch,
+        toy.claim(number=lambda r: r.steps, holds=every_run(at_most(1.0, because="A toy."))),
+        on="edge",
     )
     words = ["run", "toy/edge", "--adaptive", "--budget", "16", "--workers", "0", "--out", str(tmp_path)]
     assert main(words) == 0
@@ -109,9 +198,9 @@ def test_report_writes_a_page_a_table_or_a_record_of_what_is_stored(ran, tmp_pat
     shutil.copytree(ran, tmp_path / "runs" / "benign-overfitting" / "fig1" / "smoke")
     words = ["report", "benign-overfitting", "--scale", "smoke", "--to"]
     assert [main([*words, name]) for name in ("page.html", "table.md", "record.json")] == [0, 0, 0]
-    assert "<h1>" in Path("page.html").read_text()
-    assert "| `boundary-exponent` | " in Path("table.md").read_text()
-    judged = json.loads(Path("record.json").read_text())["verdicts"]
+    assert "<h1>" in Path("page.html").read_text(encoding="utf-8")
+    assert "| `boundary-exponent` | " in Path("table.md").read_text(encoding="utf-8")
+    judged = json.loads(Path("record.json").read_text(encoding="utf-8"))["verdicts"]
     assert {c.id for c in study("benign-overfitting").bearing_on("fig1")} <= {v["id"] for v in judged}
     assert main(["report", "--scale", "smoke", "--to", "record.json"]) == 2
     assert "of one study" in capsys.readouterr().err
@@ -144,7 +233,13 @@ def test_predict_needs_no_training(capsys):
 
 
 def test_status_verify_export_figure_and_cite(ran, capsys, tmp_path):
-    assert said(capsys, "status", str(ran), "--json")["done"] == 12
+    told = said(capsys, "status", str(ran), "--json")
+    assert told["done"] == 12
+    [(origin, rows)] = told["origins"].items()
+    assert rows == 12
+    assert re.fullmatch(rf"JAX {re.escape(version('jax'))} on cpu, kernels (on|off)", origin)
+    assert main(["status", str(ran)]) == 0
+    assert f"12 rows made by {origin}\n" in capsys.readouterr().out
     assert main(["verify", str(ran)]) == 0
     for name in ("results.nc", "results.parquet"):
         assert main(["export", str(ran), "--to", str(tmp_path / name)]) == 0
@@ -165,6 +260,16 @@ def test_show_tells_fields_scales_and_claims(capsys):
     assert "data.signal_norm" in text
     assert f"paper: {len(study('benign-overfitting').figure('fig1').sweep('paper').cells)} trainings" in text
     assert "boundary-exponent" in text
+
+
+def test_show_tells_what_trains_here(capsys, monkeypatch):
+    monkeypatch.setattr(kernels, "report", lambda: {"one.cc": "works", "two.cc": "error: no such thing"})
+    assert main(["show", "--system"]) == 0
+    text = capsys.readouterr().out
+    assert f"compiler: {kernels.compiler_version()}\n" in text
+    assert "  one.cc: works\n  two.cc: error: no such thing\n" in text
+    assert f"JAX {version('jax')}, jaxlib {version('jaxlib')}\ndevice: cpu\n" in text
+    assert main(["show"]) == 2
 
 
 def test_a_sweep_file_changes_axes_and_fields(tmp_path, capsys):

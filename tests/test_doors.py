@@ -15,7 +15,7 @@ import xarray as xr
 import lemmata as lm
 from lemmata.cli import main
 from lemmata.errors import BadInput
-from lemmata.lab.outcome import Outcome, nothing
+from lemmata.lab.outcome import Outcome, failed_record
 from lemmata.lab.plan import plan
 from lemmata.lab.pool import Pool
 from lemmata.lab.run import carry_out
@@ -32,8 +32,9 @@ from tests.toys import Decay, Square
 
 PLUG_IN = """
 from lemmata.study import Study, study
-own = Study("own", "Own", "", "", {"fig1": "First"}, (), "plugged.rooms")
-double = Study("benign-overfitting", "Another", "", "", {}, (), "plugged")
+own = Study("own", "Own", "", "", "plugged.rooms")
+unregistered = Study("broken", "Broken", "", "", "plugged.broken")
+double = Study("benign-overfitting", "Another", "", "", "plugged")
 no_study = 5
 """
 
@@ -41,10 +42,13 @@ no_study = 5
 @pytest.fixture
 def plugged(tmp_path, monkeypatch):
     """A package that announces studies, good and bad."""
-    (tmp_path / "plugged" / "rooms").mkdir(parents=True)
+    for room in ("rooms", "broken"):
+        (tmp_path / "plugged" / room).mkdir(parents=True)
+        (tmp_path / "plugged" / room / "__init__.py").write_text("")
     (tmp_path / "plugged" / "__init__.py").write_text(PLUG_IN)
-    (tmp_path / "plugged" / "rooms" / "__init__.py").write_text("")
-    (tmp_path / "plugged" / "rooms" / "figures.py").write_text("raise ArithmeticError('no\\nfigures')")
+    for room in ("rooms", "broken"):
+        (tmp_path / "plugged" / room / "figures.py").write_text("raise ArithmeticError('no\\nfigures')")
+    (tmp_path / "plugged" / "rooms" / "lock.json").write_text('{"figures": {"fig1": "First"}, "claims": {}}')
     (tmp_path / "plugged" / "raising.py").write_text("raise ArithmeticError('never\\nloads')")
     (tmp_path / "plugged" / "leaving.py").write_text("import sys; sys.exit(3)")
     monkeypatch.syspath_prepend(tmp_path)
@@ -54,6 +58,7 @@ def plugged(tmp_path, monkeypatch):
         "plugged:double",
         "plugged:no_study",
         "plugged:own",
+        "plugged:unregistered",
     )
     points = [EntryPoint(value.split(":")[-1].lower(), value, "lemmata.studies") for value in values]
     monkeypatch.setattr(sys.modules["lemmata.study"], "entry_points", lambda group: points)
@@ -67,19 +72,22 @@ def plugged(tmp_path, monkeypatch):
 def test_a_broken_plug_in_is_named_and_left_out_and_takes_nothing_along(plugged, capsys):
     assert main(["list"]) == 0
     said = capsys.readouterr()
-    assert "own: Own" in said.out
-    assert "benign-overfitting: Benign overfitting" in said.out
+    assert "own\t1\t0\tOwn\n" in said.out
+    assert "\tBenign overfitting of a transformer\n" in said.out
     lines = said.err.strip().splitlines()
-    assert len(lines) == 4
+    assert len(lines) == 5
     assert "(plugged.raising:STUDY) is left out: ArithmeticError: never loads" in lines[0]
     assert "(plugged.leaving:STUDY) is left out: SystemExit: 3" in lines[1]
     assert "the id 'benign-overfitting' is taken already" in lines[2]
     assert "it is a int, not a Study" in lines[3]
+    assert (
+        "the module 'figures' of the study 'broken' cannot be loaded: ArithmeticError: no figures" in lines[4]
+    )
 
 
-def test_a_room_that_cannot_be_loaded_is_one_sentence(plugged, capsys):
+def test_a_module_that_cannot_be_loaded_is_one_sentence(plugged, capsys):
     assert main(["run", "own/fig1"]) == 2
-    assert "the room 'figures' of the study 'own' cannot be loaded: ArithmeticError: no figures" in (
+    assert "the module 'figures' of the study 'own' cannot be loaded: ArithmeticError: no figures" in (
         capsys.readouterr().err
     )
 
@@ -134,7 +142,7 @@ def test_formulas_that_leave_the_numbers_of_a_computer_are_one_sentence(capsys, 
     def predict(trial):
         raise error
 
-    monkeypatch.setattr(study("benign-overfitting").room("theory"), "predict", predict)
+    monkeypatch.setattr(study("benign-overfitting").module("theory"), "predict", predict)
     assert main(["predict", "benign-overfitting"]) == 2
     assert (
         "the formulas of 'benign-overfitting' leave the numbers of a computer here" in capsys.readouterr().err
@@ -226,7 +234,7 @@ def test_a_picture_of_nothing_but_failures_is_refused_with_the_reason(tmp_path):
     with order.store.locked():
         order.store.create(order.manifest())
         outcomes = [
-            Outcome(c.id, nothing(), 0.1, "no luck", "", trial_digest(trial)) for c in order.sweep.cells
+            Outcome(c.id, failed_record(), 0.1, "no luck", "", trial_digest(trial)) for c in order.sweep.cells
         ]
         order.store.write(outcomes, 1)
     with pytest.raises(BadInput, match="every cell failed: no luck"):
@@ -241,10 +249,11 @@ def test_a_picture_that_cannot_be_written_is_one_sentence(tmp_path, monkeypatch)
         picture=lambda results, verdicts: matplotlib.figure.Figure(),
     )
     order = replace(figure.order("smoke"), out=tmp_path / "o")
+    results = xr.Dataset(attrs={"study": "benign-overfitting", "figure": "fig1"})
     (tmp_path / "file").touch()
     with pytest.raises(BadInput, match="cannot write the picture"):
-        order.draw(xr.Dataset(), [], folder=tmp_path / "file")
-    assert order.draw(xr.Dataset(), [], folder=tmp_path).exists()
+        order.draw(results, [], folder=tmp_path / "file")
+    assert order.draw(results, [], folder=tmp_path).exists()
     assert {path.name for path in tmp_path.iterdir()} == {"file", "fig1.png"}
 
 

@@ -2,23 +2,19 @@
 
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 
-from lemmata import native
-from tests.kernels import needs_kernel
+from lemmata.kernels import call
+from tests.kernels import needs_compiler
 
 KERNEL = Path(__file__).with_name("elementary.cc")
-NAMES = ("exp_of", "exp_below", "log_of", "log_one_plus")
-HANDLERS = tuple(f"{name}_{kind}" for name in NAMES for kind in ("float32", "float64"))
 
-pytestmark = needs_kernel(lambda: native.loaded(KERNEL, *HANDLERS))
+pytestmark = needs_compiler
 
 
 def applied(name: str, given: np.ndarray) -> np.ndarray:
-    call = jax.ffi.ffi_call(f"{name}_{given.dtype}", jax.ShapeDtypeStruct(given.shape, given.dtype))
-    return np.asarray(call(given))
+    return np.asarray(call(KERNEL, name, given))
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])

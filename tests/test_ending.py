@@ -17,7 +17,7 @@ HANGING = """
 import sys, time, os
 from pathlib import Path
 from lemmata import ending
-ending.arm()
+ending.install_signal_handlers()
 def hang(*_, **__):
     Path("there").touch()
     while True:
@@ -99,7 +99,7 @@ def test_the_end_comes_at_once_with_one_sentence_after_the_last_acts(tmp_path, s
     acts = """
 def fail():
     raise ValueError
-with ending.last_act(Path("second").touch), ending.last_act(fail), ending.last_act(Path("first").touch):
+with ending.on_exit(Path("second").touch), ending.on_exit(fail), ending.on_exit(Path("first").touch):
     hang()
 """
     returned, said = ended(tmp_path, HANGING + acts, sent)
@@ -110,7 +110,7 @@ with ending.last_act(Path("second").touch), ending.last_act(fail), ending.last_a
 
 
 def test_a_last_act_that_takes_for_ever_does_not_keep_the_end_away(tmp_path):
-    code = HANGING + "with ending.last_act(lambda: time.sleep(600)):\n    hang()"
+    code = HANGING + "with ending.on_exit(lambda: time.sleep(600)):\n    hang()"
     assert ended(tmp_path, code, signal.SIGTERM)[0] == 143
 
 

@@ -1,4 +1,5 @@
-"""Command lines, sweep files, overrides and stores that nobody would write: a right answer, or one sentence and exit code 2.
+"""Command lines, sweep files, overrides, stores and calls that nobody would write: a right answer, or one sentence (exit code 2
+or `BadInput`).
 
 Every example is judged by the same rule: nothing but the exit codes 0, 1 and 2, and with 2 exactly one line on standard error.
 Trainings are replaced by nothing at all, and so is the painting of finished pictures: what is tried is everything around them.
@@ -20,12 +21,15 @@ from hypothesis import strategies as st
 
 from lemmata.cli import main
 from lemmata.draw.style import Picture
+from lemmata.errors import BadInput
 from lemmata.lab import run as run_module
 from lemmata.lab.disk import sealed_page
-from lemmata.lab.outcome import Outcome, nothing
+from lemmata.lab.outcome import Outcome, failed_record
 from lemmata.lab.work import run_chunk
-from lemmata.study import SCALES, studies, study
+from lemmata.scale import SCALES
+from lemmata.study import studies, study
 from lemmata.trial import fields
+from tests.test_calls import DOORS, SAMPLES
 
 pytestmark = pytest.mark.slow
 
@@ -120,7 +124,7 @@ def home(tmp_path_factory):
 
 
 def imagined(cell, chunk):
-    return Outcome(cell.id, nothing(), 0.0, "it was only imagined", "", chunk.source)
+    return Outcome(cell.id, failed_record(), 0.0, "it was only imagined", "", chunk.source)
 
 
 def tried(words):
@@ -284,6 +288,28 @@ def known():
 def test_figures(home, known, given_words):
     shutil.rmtree(home / "changed", ignore_errors=True)
     tried(["run", *given_words, "--scale", "smoke", "--seeds", "1", "--workers", "0", "--out", "changed"])
+
+
+# Calls -----------------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def calls(draw):
+    """A public function with one or two of its arguments replaced by anything."""
+    name = draw(st.sampled_from(sorted(DOORS)))
+    replaced = draw(
+        st.lists(st.sampled_from(sorted(DOORS[name].fitting)), min_size=1, max_size=2, unique=True)
+    )
+    anything = things | st.sampled_from(list(SAMPLES.values()))
+    return name, {argument: draw(anything) for argument in replaced}
+
+
+@tried_often
+@given(call=calls())
+def test_calls(home, call):
+    name, replaced = call
+    with contextlib.suppress(BadInput):
+        DOORS[name].call(**{**DOORS[name].right, **replaced})
 
 
 # Stores ----------------------------------------------------------------------------------------------------------------

@@ -1,13 +1,20 @@
 """Programs are traced once, for as long as nothing changes that they depend on."""
 
+import hashlib
+import pickle
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata import guard, programs
+import lemmata
+from lemmata import programs
+from lemmata.cache import private_folder
+from lemmata.errors import BadInput
 from lemmata.lab.run import run
-from lemmata.programs import Program, kept
+from lemmata.programs import Program, cached
 from lemmata.studies.benign_overfitting.trials import BenignOverfitting
 from lemmata.studies.graph_transformer.trials.nodes import Surveying
 from lemmata.study import study
@@ -21,11 +28,9 @@ OURS = BenignOverfitting()
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path, monkeypatch):
     """A cache that holds nothing but kernels, which are not what is tested here and take seconds."""
-    kernels = guard.cache_folder() / "kernels"
-    kernels.mkdir(parents=True, exist_ok=True)
-    (tmp_path / "kernels").symlink_to(kernels)
+    (tmp_path / "kernels").symlink_to(private_folder("kernels"))
     monkeypatch.setenv("LEMMATA_CACHE", str(tmp_path))
-    monkeypatch.setattr(programs, "_keeping", True)
+    monkeypatch.setattr(programs, "_cache_enabled", True)
 
 
 class Counted:
@@ -49,6 +54,11 @@ class Counted:
             return {"sum": given["x"] + given["y"], "draw": jax.random.bits(given["key"])}
 
         return turned
+
+
+def kept_programs(cache):
+    """The files of programs that a cache holds, without their checksums."""
+    return [path for path in (cache / "programs").iterdir() if not path.suffix]
 
 
 def given(size: int = 3) -> dict[str, jax.Array]:
@@ -79,11 +89,10 @@ def test_other_shapes_are_another_program():
     assert counted.traces == 2
 
 
-@pytest.mark.parametrize("name", ["trial_digest", "_lab"])
-def test_other_code_is_traced_again(name, monkeypatch):
+def test_other_code_is_traced_again(monkeypatch):
     counted = Counted()
     counted.program()(given())
-    monkeypatch.setattr(programs, name, lambda *_: "changed")
+    monkeypatch.setattr(programs, "trial_digest", lambda *_: "changed")
     counted.program()(given())
     assert counted.traces == 2
 
@@ -102,7 +111,7 @@ def test_what_jax_is_told_is_part_of_a_program():
 def test_a_damaged_program_is_traced_again(tmp_path, damage):
     counted = Counted()
     counted.program()(given())
-    (path,) = (tmp_path / "programs").iterdir()
+    (path,) = kept_programs(tmp_path)
     path.write_bytes(damage(path.read_bytes()))
     np.testing.assert_array_equal(counted.program()(given())["sum"], [1, 2, 3])
     assert counted.traces == 2
@@ -113,7 +122,7 @@ def test_trials_of_others_are_not_kept(tmp_path):
     for _ in range(2):
         counted.program(Decay())(given())
     assert counted.traces == 2
-    assert kept(Decay(), "something", lambda: 1) == 1
+    assert cached(Decay(), "something", lambda: 1) == 1
     assert not (tmp_path / "programs").exists()
 
 
@@ -146,7 +155,7 @@ def test_numbers_are_arguments_and_a_program_inside_another_is_a_part_of_it(tmp_
     outer = Program(doubled, None)
     for by in (2.0, 3.0):
         np.testing.assert_array_equal(outer(given(), by), by * np.array([1, 2, 3]))
-    assert len(list((tmp_path / "programs").iterdir())) == 1
+    assert len(kept_programs(tmp_path)) == 1
 
 
 def test_a_folder_that_cannot_be_written_does_no_harm(tmp_path, monkeypatch):
@@ -167,14 +176,59 @@ def test_a_program_that_calls_back_is_compiled_as_ever():
         assert program.shapes(given()).shape == (3,)
 
 
-def test_what_depends_on_a_file_is_not_kept(tmp_path):
-    assert kept(Surveying(path="graph.npz"), "something", lambda: 1) == 1
-    assert not (tmp_path / "programs").exists()
-    assert [kept(Surveying(), "something", lambda n=n: n) for n in (1, 2)] == [1, 1]
+def test_what_reads_a_file_is_kept_by_what_the_file_holds(tmp_path):
+    graph = tmp_path / "graph.npz"
+    numbers = iter(range(10))
+
+    def found() -> int:
+        return cached(Surveying(path=str(graph)), "something", lambda: next(numbers))
+
+    graph.write_bytes(b"one")
+    assert [found(), found()] == [0, 0]
+    graph.write_bytes(b"another")
+    assert [found(), found()] == [1, 1]
+
+
+class Opened:
+    """To unpickle one is to execute its code."""
+
+    def __reduce__(self):
+        return pytest.fail, ("a pickle was executed",)
+
+
+def test_a_pickle_of_an_older_release_is_not_even_read(tmp_path):
+    counted = Counted()
+    counted.program()(given())
+    (path,) = kept_programs(tmp_path)
+    old = pickle.dumps(Opened())
+    path.write_bytes(hashlib.sha256(old).hexdigest().encode() + b"\n" + old)
+    np.testing.assert_array_equal(counted.program()(given())["sum"], [1, 2, 3])
+    assert counted.traces == 2
+
+
+def test_a_program_that_others_may_write_to_is_refused(tmp_path):
+    counted = Counted()
+    counted.program()(given())
+    (path,) = kept_programs(tmp_path)
+    path.chmod(0o777)
+    with pytest.raises(BadInput, match="other users may write to"):
+        counted.program()(given())
+
+
+def test_pickle_is_for_messages_between_a_driver_and_the_workers_that_it_started():
+    """Files are never unpickled: whoever could write one would run code as its reader.
+
+    Official data files that are pickles go through a reader that refuses every name but arrays, dicts and matrices.
+    """
+    home = Path(lemmata.__file__).parent
+    using = {
+        str(path.relative_to(home)) for path in home.rglob("*.py") if "pickle." in path.read_text("utf-8")
+    }
+    assert using == {"lab/process.py", "lab/worker.py", "data/unpickle.py"}
 
 
 def test_only_workers_keep_programs(tmp_path, monkeypatch):
-    monkeypatch.setattr(programs, "_keeping", False)
+    monkeypatch.setattr(programs, "_cache_enabled", False)
     counted = Counted()
     for _ in range(2):
         counted.program()(given())

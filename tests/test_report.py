@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from math import inf
 
@@ -10,27 +10,23 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from lemmata.figure import Claim, Figure, Holds, made, theorem
 from lemmata.measure.compare import ConditionCount, Verdict
 from lemmata.measure.estimate import Estimate
+from lemmata.registration import described
 from lemmata.report import chapters, page
 from lemmata.report.record import markdown, record
 from lemmata.status import CONVERGED, DIVERGED
-from lemmata.study import Claim, Figure, Statement, Study
+from lemmata.study import Statement, Study
+from tests.figures import study_of
 
 LOCAL = (Estimate(-0.4, -0.5, -0.3), Estimate(-0.2, -0.3, -0.1))
 
 
 def claim(id: str, kind="law", tolerance=(-0.6, -0.4)) -> Claim:
+    holds = Holds(kind, *tolerance, because="Half a step of the grid.", value=-0.5)
     return Claim(
-        id,
-        "x < y & so on",
-        "fig1",
-        "Theorem <2>",
-        kind,
-        "-0.5",
-        tolerance,
-        reason="Half a step of the grid.",
-        measure="m",
+        id, "x < y & so on", theorem("Theorem <2>"), number=lambda r: r.m, holds=holds, refuted_by=made()
     )
 
 
@@ -49,14 +45,22 @@ class Ordered:
     command: str = "lemmata run s/fig1 --set 'a<b'"
 
 
-STUDY = Study(
-    "s",
-    "Title & more",
-    "Summary",
-    "@article{x}",
-    {"fig1": "A <figure>"},
-    (claim("law"), claim("floor", "bound", (0.1, inf)), claim("same", "identity")),
-    "none",
+def figure(*claims: Claim, id="fig1", title="A <figure>") -> Figure:
+    return Figure(id, title, "How it <was> read.", lambda scale: None, lambda *_: None, claims)  # pyright: ignore
+
+
+def study_with(*figures: Figure, **draws: int) -> Study:
+    """The study with these figures, its claims registered with these draws."""
+    own = study_of(
+        *figures, id="s", title="Title & more", summary="Summary", citation="@article{x}", package="none"
+    )
+    entries = {c.id: described(c, "", draws.get(c.id, 0)) for c in own.claims}
+    own.__dict__["entries"] = entries
+    return own
+
+
+STUDY = study_with(
+    figure(claim("law"), claim("floor", "bound", (0.1, inf)), claim("same", "identity", (-inf, 1e-9)))
 )
 
 
@@ -64,7 +68,7 @@ STUDY = Study(
 def html(tmp_path) -> str:
     picture = tmp_path / "p.png"
     picture.write_bytes(b"\x89PNG")
-    figure = Figure("fig1", None, None, "How it <was> read.")  # pyright: ignore[reportArgumentType]
+    shown_figure = STUDY.figure("fig1")
     shown = []
     for reading, outcome in (("divide", "fails"), ("leave it", "holds")):
         status = ("seed", np.array([CONVERGED] * 4 + [DIVERGED]))
@@ -97,7 +101,7 @@ def html(tmp_path) -> str:
         )
         same = verdict("same", "holds", kind="identity", measured=Estimate.certain(1e-12))
         verdicts = [law, floor, same] if reading == "divide" else [law]
-        shown.append((figure, Ordered(), results, verdicts, picture))
+        shown.append((shown_figure, Ordered(), results, verdicts, picture))
     return page([(STUDY, chapters(STUDY, shown))])
 
 
@@ -191,31 +195,30 @@ def test_table_in_markdown_has_a_row_a_claim_and_the_readings_side_by_side():
     assert len(rows) == 4
 
 
-def test_published_verdicts_come_back_as_findings_of_the_ledger(monkeypatch):
+def test_published_verdicts_come_back_as_findings_of_the_ledger():
     seen = [
         verdict("law", reading="a"),
         verdict("law", "holds", reading="b", measured=Estimate.absent("no run")),
     ]
-    monkeypatch.setitem(STUDY.__dict__, "published", ())
     published = tuple(json.loads(record(STUDY, seen, "quick"))["verdicts"])
     assert (published[0]["value"], published[1]["value"]) == (-0.1, None)
     line = Statement("Theorem 1", "so", held_against="claim law, claim floor, test x", finding="loose")
-    monkeypatch.setitem(STUDY.__dict__, "published", published)
-    monkeypatch.setitem(STUDY.__dict__, "lock", {})
-    assert STUDY.finding(line) == "loose; law: fails / holds; floor: not judged yet"
-    monkeypatch.setitem(STUDY.__dict__, "lock", {"law": {"draw": 2}})
-    assert "law: fails / holds, before it was changed" in STUDY.finding(line)
+    own = study_with(figure(claim("law"), claim("floor")))
+    own.__dict__["published"] = published
+    assert own.finding(line) == "loose; law: fails / holds; floor: not judged yet"
+    changed = study_with(figure(claim("law"), claim("floor")), law=2)
+    changed.__dict__["published"] = published
+    assert "law: fails / holds, before it was changed" in changed.finding(line)
 
 
 def test_a_record_keeps_what_was_published_of_claims_on_their_registered_draw():
-    own = replace(
-        STUDY, figures={"fig1": "", "fig2": ""}, claims=(claim("law"), replace(claim("floor"), figure="fig2"))
-    )
-    own.__dict__.update(published=(), lock={})
-    old = json.loads(record(own, [verdict("law"), verdict("floor", "holds")], "quick"))["verdicts"]
+    figures = figure(claim("law")), figure(claim("floor"), id="fig2")
+    first = [verdict("law"), verdict("floor", "holds")]
+    old = json.loads(record(study_with(*figures), first, "quick"))["verdicts"]
 
-    def said(**locked):
-        own.__dict__.update(published=tuple(old), lock={id: {"draw": n} for id, n in locked.items()})
+    def said(**draws):
+        own = study_with(*figures, **draws)
+        own.__dict__["published"] = tuple(old)
         again = json.loads(record(own, [verdict("law", "holds")], "quick"))["verdicts"]
         return {line["id"]: line["verdict"] for line in again}
 

@@ -10,11 +10,12 @@ import xarray as xr
 import lemmata as lm
 from lemmata.errors import BadInput
 from lemmata.lab.export import export
-from lemmata.lab.store import Rows, Store
+from lemmata.lab.store import Store
 from lemmata.results import assemble, made, over_cells, settings, trial_at, trials
+from lemmata.rows import Rows
 from lemmata.sweep import Axis, Sweep, axis
 from lemmata.trial import fixed
-from tests.figures import FIGURES, both
+from tests.figures import RATES, both
 from tests.toys import Decay, Square
 
 SWEEP = Sweep(Decay(), (axis("rate", (0.5, 0.1)), axis("cap", (50, 100))), (0, 1))
@@ -70,7 +71,7 @@ def test_results_of_which_only_the_shorter_curves_are_stored_can_be_looked_at():
 
 
 def test_results_made_by_hand_look_like_stored_ones():
-    figure = FIGURES["rates"]
+    figure = RATES
     results = made(
         figure, {"steps": lambda trial, rng: 7 / trial.rate, "x_curve": lambda trial, rng: np.ones(7)}
     )

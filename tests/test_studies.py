@@ -13,19 +13,19 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from lemmata import registration
+from lemmata import registration, testing
 from lemmata.cli import main
 from lemmata.errors import BadInput
 from lemmata.guard import double
-from lemmata.measure.compare import Condition
-from lemmata.study import SCALES, studies
+from lemmata.report import readme
+from lemmata.scale import SCALES
+from lemmata.study import studies
 from lemmata.sweep import buckets
 from lemmata.trial import Descending, fields, identity, put, random_key, with_precision
 
 STUDIES = list(studies().values())
 FIGURES = [pytest.param(s, id, id=f"{s.id}/{id}") for s in STUDIES for id in s.figures]
-CLAIMS = [pytest.param(s, c, id=f"{s.id}/{c.id}") for s in STUDIES for c in s.claims]
-ROOMS = ("data", "network", "trials", "theory", "measures", "figures", "pictures", "planted")
+ROOMS = ("data", "network", "trials", "theory", "figures", "ledger")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -33,40 +33,23 @@ def _sweeps_are_built_once():
     """The cells of a figure are the same for every test of this file; those of the scale `paper` are many."""
     with pytest.MonkeyPatch.context() as patch:
         for study in STUDIES:
-            figures = study.room("figures").FIGURES
-            for id, figure in figures.items():
-                patch.setitem(figures, id, replace(figure, sweep=cache(figure.sweep)))
+            for figure in study.all_figures:
+                patch.setitem(study._figures, figure.id, replace(figure, sweep=cache(figure.sweep)))
         yield
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
 def test_a_study_has_the_rooms_that_every_study_has_and_no_others(study):
     found = {path.stem for path in study.folder.iterdir() if not path.name.startswith("__")}
-    assert found - {"__pycache__", "verdicts"} == {*ROOMS, "claims", "README", "lock"}
+    assert found - {"__pycache__", "verdicts"} == {*ROOMS, "README", "lock"}
     for room in ROOMS:
         assert importlib.import_module(f"{study.package}.{room}").__doc__
-
-
-@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
-def test_title_page_figures_claims_and_planted_cases_agree(study):
-    assert set(study.room("figures").FIGURES) == set(study.figures)
-    ids = [claim.id for claim in study.claims]
-    assert len(set(ids)) == len(ids)
-    assert {claim.figure for claim in study.claims} <= set(study.figures)
-    assert set(study.room("planted").PLANTED) == set(ids)
-    for claim in study.claims:
-        assert all(callable(part) for part in study.parts(claim) if part is not None)
-
-
-@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
-def test_the_lock_agrees_with_the_claims(study):
-    assert registration.disagreements(study) == []
 
 
 @pytest.mark.parametrize(("study", "id"), FIGURES)
 def test_a_grid_does_not_depend_on_the_last_bits_of_powers_and_logarithms(study, id, monkeypatch):
     """They are not the same on every processor, but cells, their random keys and the lock must be."""
-    grid = study.room("figures").FIGURES[id].sweep
+    grid = study.figure(id).sweep
     here = {scale: registration.grid(grid(scale)) for scale in ("quick", "paper")}
     for name in ("geomspace", "logspace", "exp", "log", "log10"):
         own = getattr(np, name)
@@ -86,20 +69,13 @@ def test_a_study_shows_and_predicts(study, capsys):
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
 def test_the_ledger_names_functions_and_claims_that_exist(study):
-    assert study.ledger
-    known = {claim.id for claim in study.claims}
-    for line in study.ledger:
-        for name in filter(None, line.function.split(", ")):
-            room, _, function = name.partition(".")
-            assert hasattr(study.room(room), function), f"{line.number}: {name}"
-        claims = [w.removeprefix("claim ") for w in line.held_against.split(", ") if w.startswith("claim ")]
-        assert set(claims) <= known, f"{line.number}: {claims}"
+    assert testing.ledger(study) == []
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
 def test_published_verdicts_are_of_claims_as_they_are_registered(study):
     for verdict in study.published:
-        figure = study.figure(study.claim(verdict["id"]).figure)
+        figure = study.figure(study.entries[verdict["id"]].figure)
         assert verdict["draw"] == figure.draw_number, verdict
         assert verdict["reading"] in (figure.readings or ("",)), verdict
 
@@ -117,18 +93,7 @@ def test_a_figure_has_three_scales_and_its_trials_have_names(study, id, capsys):
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
 def test_every_reading_of_a_figure_can_be_ordered_at_every_scale(study):
-    for figure in map(study.figure, study.figures):
-        for scale in ("smoke", "quick", "paper"):
-            for reading in figure.readings:
-                assert len(figure.order(scale, reading=reading).sweep.template.name)
-
-
-@pytest.mark.parametrize(("study", "claim"), CLAIMS)
-def test_a_claim_fails_on_its_planted_case(study, claim):
-    planted = study.room("planted").PLANTED[claim.id]()
-    planted.attrs |= {"study": study.id, "figure": claim.figure}
-    [verdict] = study.check(planted, only=claim.id)
-    assert verdict.verdict == "fails", verdict
+    assert testing.scales(study) == []
 
 
 @pytest.mark.slow
@@ -215,27 +180,40 @@ def _size(values) -> float:
     return max(float(np.max(np.abs(values), where=np.isfinite(values), initial=0)), 1e-30)
 
 
-@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
-def test_conditions_are_functions_of_a_trial(study):
-    for claim in study.claims:
-        if claim.conditions:
-            trial = study.figure(claim.figure).sweep("smoke").cells[0].trial
-            found = study.parts(claim)[2](trial)
-            assert found
-            assert all(isinstance(c, Condition) for c in found)
-
-
 def test_no_two_studies_share_the_identity_of_a_trial():
     ids = [identity(s.figure(id).sweep("smoke").template, 0) for s in STUDIES for id in list(s.figures)[:1]]
     assert len(set(ids)) == len(ids)
 
 
-def test_the_readme_counts_the_published_verdicts_under_the_first_reading():
-    said = (Path(__file__).parents[1] / "README.md").read_text()
-    for study in STUDIES:
-        published = {(one["id"], one["reading"]): one["verdict"] for one in study.published}
-        first = {id: next(iter(study.figure(id).readings), "") for id in study.figures}
-        found = [published.get((claim.id, first[claim.figure]), "not judged") for claim in study.claims]
-        words = ("holds", "fails", "inconclusive", "not judged")
-        row = [f"`{study.id}`", str(len(found)), *(str(found.count(word)) for word in words)]
-        assert f"| {' | '.join(row)} |" in said
+@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
+def test_the_readme_of_a_study_has_the_published_verdicts(study):
+    """`python -m lemmata.report.readme` writes them."""
+    page = (study.folder / "README.md").read_text(encoding="utf-8")
+    assert readme.written(page, readme.study_tables(study)) == page
+
+
+def test_the_readme_of_the_project_counts_the_published_verdicts():
+    page = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    assert readme.written(page, readme.project_table()) == page
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
+def test_a_published_verdict_says_what_it_means(study):
+    for verdict in study.published:
+        assert verdict["word"] in readme.ORDER
+        assert verdict["source"] == study.entries[verdict["id"]].source
+        if verdict["word"] in ("confirmed", "refuted") and verdict["scope"] == "inside":
+            assert verdict["inside"][1] == verdict["cells"]
+
+
+NUMBER = r"-?[\d.]+(?:e[+-]\d+)?"
+QUOTED = re.compile(rf"\(`([\w-]+)`: ({NUMBER}(?: \[(?:{NUMBER}|∞|-∞), (?:{NUMBER}|∞)\])?)\)")
+"""A number that a README takes from a verdict: (`claim-id`: 0.957 [0.95, 0.96])."""
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
+def test_numbers_in_the_prose_of_a_readme_are_those_of_the_verdicts(study):
+    page = (study.folder / "README.md").read_text(encoding="utf-8")
+    for id, number in QUOTED.findall(page):
+        published = [readme.number(one) for one in study.published if one["id"] == id]
+        assert number in published, f"{id}: {number}, not {published}"

@@ -5,10 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata import native, threefry
 from lemmata.guard import double
 from lemmata.threefry import key_of, new_key, plain_key
-from tests.kernels import needs_kernel
+from tests.kernels import needs_compiler, without_kernels
 
 DRAWS = {
     "bits": lambda key: [jax.random.bits(key, (5, 7), f"uint{n}") for n in (8, 16, 32, 64)],
@@ -30,7 +29,7 @@ BY_JAX = {
 }
 
 
-@needs_kernel(threefry.by_kernel)
+@needs_compiler
 def test_the_kernel_is_used_where_there_is_one():
     assert jax.random.key_impl(new_key(0)) != jax.random.key_impl(jax.random.key(0))
 
@@ -65,10 +64,14 @@ def test_keys_of_numbers_are_those_of_jax():
             assert (jax.random.key_data(new_key(number)) == jax.random.key_data(jax.random.key(number))).all()
 
 
-def test_without_a_kernel_the_keys_are_those_of_jax(monkeypatch):
-    monkeypatch.setattr(native, "loaded", lambda *_: False)
-    threefry.by_kernel.cache_clear()
-    try:
+def test_without_a_kernel_the_keys_are_those_of_jax():
+    with without_kernels():
         assert jax.random.key_impl(new_key(0)) == jax.random.key_impl(jax.random.key(0))
-    finally:
-        threefry.by_kernel.cache_clear()
+
+
+def test_keys_that_were_made_with_kernels_draw_the_same_without():
+    key = new_key(5)
+    drawn = jax.random.normal(key, (7,))
+    with without_kernels():
+        assert jax.random.normal(jax.random.fold_in(key, 1), (3,)).shape == (3,)
+        np.testing.assert_array_equal(jax.random.normal(key, (7,)), drawn)

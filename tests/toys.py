@@ -119,11 +119,11 @@ class Odd(Computed):
 def drive(sweep, store, pool=None, manifest=None):
     """Carry out what is missing of a sweep, as the lab does, and give the number of cells of every write."""
     cells = sweep.cells
-    with store.locked(), pool or Pool() as hands:
+    with store.locked(), pool or Pool() as used:
         store.create(manifest or {})
-        planned = plan(cells, hands.workers, store.done(digests(cells.trials)))
-        for chunk, result in hands.run(run_chunk, planned, home=store.path):
-            outcomes = planned.settle(chunk, result)
+        planned = plan(cells, used.workers, store.done(digests(cells.trials)))
+        for chunk, result in used.run(run_chunk, planned, home=store.path):
+            outcomes = planned.record_result(chunk, result)
             store.write(outcomes, chunk.width)
             yield len(outcomes)
 

@@ -7,7 +7,7 @@ from lemmata import ending
 
 def main() -> int:
     """The command, which can be interrupted from its first moment on."""
-    ending.arm()
+    ending.install_signal_handlers()
     from lemmata.cli import main as command
 
     return command()

@@ -1,5 +1,7 @@
-"""How a training goes: one description of a descent (loss, batches, step sizes, stop rule), and the kind of trial in which a
-study only says what is drawn, what is minimised and what to look at.
+"""Describes gradient descents: loss, batches, step sizes, stop rule.
+
+A study defines a `Learner` with three things: what is drawn, what is minimised, and what is recorded. The `Descent` says the
+rest.
 """
 
 from abc import abstractmethod
@@ -14,9 +16,11 @@ import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
+from lemmata.arguments import checks_arguments
 from lemmata.errors import require
+from lemmata.own import Taken
 from lemmata.threefry import key_of
-from lemmata.trial import Descending, Key, fixed
+from lemmata.trial import Descending, Key, fixed, kind
 
 Loss = Literal["logistic", "hinge", "squared", "cross-entropy", "linear"]
 
@@ -25,18 +29,34 @@ MOST_STEPS = 2**31 - 1
 """Steps are counted in 32 bits."""
 
 MOST_LOGS = 100_000
-"""Every logged step is a number in every curve of every run."""
+"""The largest number of logged steps, as each is a number in every curve of every run."""
 
 
+@checks_arguments
 class Descent(eqx.Module):
-    """How a training goes: loss, method, step size, batches, stop rule, and what is looked at on the way.
+    """The settings of a gradient descent.
 
-    Batches: `full`; `epochs` (each walks once through a fresh random order); `single-pass` (every sample once, then the end);
-    `with-replacement`; `fresh` (new samples at every step). `attention_rate` multiplies the step size of the group of
-    parameters that a study calls its attention. Stop rules: `target` (the loss at the iterate is at most `target_loss`; with
-    batches it is the loss of the next batch), `fitted` (every training sample has loss 0: hinge), `cap` (the last of `steps` is
-    the end, not a failure to stop).
-    Logged: `logs` steps, evenly spaced or in the logarithm, or exactly those named by `log_at`.
+    `learning_rate`: the step size.
+    `target_loss`: the loss of the stop rule `target`.
+    `momentum`: the momentum of the method `momentum`.
+    `attention_rate`: multiplies the step size of the parameters that a study calls its attention.
+    `method`: plain gradient descent, with momentum, or Adam.
+    `loss`: the loss of a sample.
+    `batches`: `full`; `epochs`: each goes once through a new random order; `single-pass`: every sample once, then the end;
+        `with-replacement`; `fresh`: new samples at every step.
+    `batch`: the number of samples in a batch.
+    `stop`: `target`: the loss is at most `target_loss` (with batches, the loss of the next batch); `fitted`: every training
+        sample has loss 0; `cap`: after `steps` steps, which then count as converged.
+    `steps`: the largest number of steps.
+    `logs`: the number of logged steps.
+    `spacing`: whether logged steps are spaced evenly or in the logarithm.
+    `log_at`: the logged steps, in place of `logs` and `spacing`.
+
+    >>> Descent(learning_rate=0.5, steps=100, logs=5, spacing="even").log_steps
+    (0, 25, 50, 75, 100)
+    >>> Descent(momentum=1.0)
+    Traceback (most recent call last):
+    lemmata.errors.BadInput: the momentum must lie in [0, 1), not 1.0.
     """
 
     learning_rate: float = 0.1
@@ -71,23 +91,27 @@ class Descent(eqx.Module):
 
     @property
     def log_steps(self) -> tuple[int, ...]:
+        """The logged steps of a training that takes all its steps."""
         return self.log_steps_to(self.steps)
 
+    @checks_arguments
     def log_steps_to(self, last: int) -> tuple[int, ...]:
-        """The logged steps of a training that ends at `last`."""
+        """Return the logged steps of a training that ends at the step `last`."""
+        require(last > 0, f"a training ends after at least one step, not {last}.")
         if self.log_at:
             return tuple(sorted({0, *self.log_at}))
         return log_spaced(last, self.logs) if self.spacing == "log" else evenly_spaced(last, self.logs)
 
     @property
     def optimiser(self) -> optax.GradientTransformation:
+        """The method as an optimiser of optax."""
         if self.method == "adam":
             return optax.adam(self.learning_rate)
         return optax.sgd(self.learning_rate, momentum=self.momentum if self.method == "momentum" else None)
 
 
 class Trained(Descending):
-    """A trial whose step cap and logged steps are those of its `descent`."""
+    """A trial whose largest number of steps and logged steps are those of its `descent`."""
 
     descent: eqx.AbstractVar[Descent]
 
@@ -100,9 +124,9 @@ class Trained(Descending):
         return self.descent.log_steps_to(self.steps)
 
 
-@cache  # every cell of a sweep asks, again and again
+@cache  # called several times for every cell of a sweep
 def log_spaced(last: int, count: int) -> tuple[int, ...]:
-    """Whole numbers from 0 to `last`, about `count` of them, evenly spaced in the logarithm.
+    """Return about `count` integers from 0 to `last`, evenly spaced in the logarithm.
 
     >>> log_spaced(1000, 6)
     (0, 1, 6, 32, 178, 1000)
@@ -112,7 +136,7 @@ def log_spaced(last: int, count: int) -> tuple[int, ...]:
 
 
 def evenly_spaced(last: int, count: int) -> tuple[int, ...]:
-    """Whole numbers from 0 to `last`, about `count` of them, evenly spaced.
+    """Return about `count` integers from 0 to `last`, evenly spaced.
 
     >>> evenly_spaced(100, 5)
     (0, 25, 50, 75, 100)
@@ -124,18 +148,20 @@ def evenly_spaced(last: int, count: int) -> tuple[int, ...]:
 
 
 def logistic_loss(margin: Float[Array, "..."]) -> Float[Array, "..."]:
-    """`log(1 + exp(-z))` of the margin `z = y f(x)`."""
+    """Return `log(1 + exp(-z))` of the margin `z = y f(x)`."""
     return jax.nn.softplus(-margin)
 
 
 def hinge_loss(margin: Float[Array, "..."]) -> Float[Array, "..."]:
-    """`max(0, 1 - z)` of the margin `z = y f(x)`."""
+    """Return `max(0, 1 - z)` of the margin `z = y f(x)`."""
     return jax.nn.relu(1 - margin)
 
 
 def loss_of(loss: Loss, output: Float[Array, "*batch"], target: Array) -> Float[Array, "*batch"]:
-    """The loss of a prediction: `target` is the label (+1, -1) for logistic, hinge and linear, the value for squared, and for
-    cross-entropy the index of the class, the outputs then having the classes as last dimension."""
+    """Return the loss of a prediction.
+
+    `target` is the label (+1 or -1) for logistic, hinge and linear, and the value for squared. For cross-entropy it is the
+    index of the class, and the last dimension of the output is the class."""
     if loss == "squared":
         return 0.5 * (output - target) ** 2
     if loss == "cross-entropy":
@@ -148,8 +174,14 @@ def loss_of(loss: Loss, output: Float[Array, "*batch"], target: Array) -> Float[
 
 
 class Fit(NamedTuple):
-    """The state of a gradient descent. Loss and gradient belong to `params`, so that a stop rule sees the iterate
-    that it stops at."""
+    """The state of a gradient descent.
+
+    `params`: the parameters.
+    `memory`: the state of the optimiser.
+    `loss`: the loss at `params`, so that a stop rule uses the iterate at which it stops.
+    `grads`: the gradient at `params`.
+    `step`: the number of steps taken.
+    """
 
     params: PyTree
     memory: PyTree
@@ -159,19 +191,19 @@ class Fit(NamedTuple):
 
 
 Slope = Callable[..., tuple[Float[Array, ""], PyTree]]
-"""`slope(params, *batch)`: loss and gradient."""
+"""A function `slope(params, *batch)` that returns loss and gradient."""
 
 
 def begin(descent: Descent, slope: Slope, params: PyTree, *batch: PyTree) -> Fit:
-    """The state before the first step."""
+    """Return the state before the first step."""
     loss, grads = slope(params, *batch)
     return Fit(params, descent.optimiser.init(params), loss, grads, jnp.zeros((), jnp.int32))
 
 
 def advance(descent: Descent, slope: Slope, fit: Fit, *batch: PyTree, rates: PyTree = 1.0) -> Fit:
-    """One optimiser step, then loss and gradient (on the given batch) at the new parameters.
+    """Take one optimiser step, then compute loss and gradient at the new parameters on the given batch.
 
-    `rates` (a tree prefix of the parameters) multiplies the step size of groups of them.
+    `rates`, a tree prefix of the parameters, multiplies the step size of groups of parameters.
     """
     updates, memory = descent.optimiser.update(fit.grads, fit.memory, fit.params)
     updates = jax.tree.map(lambda rate, part: jax.tree.map(lambda u: rate * u, part), rates, updates)
@@ -183,10 +215,10 @@ def advance(descent: Descent, slope: Slope, fit: Fit, *batch: PyTree, rates: PyT
 def batch_at(
     descent: Descent, key: Key, step: Int[Array, ""], samples: int, size: int
 ) -> Int[Array, " size"]:
-    """The samples of the mini-batch at a step.
+    """Return the indices of the samples in the mini-batch of a step.
 
-    In epochs and single passes each epoch walks once through a fresh random order; samples that do not fill a last batch wait
-    for another epoch.
+    In epochs and single passes, each epoch goes through a new random order. Samples that do not fill a last batch are left out
+    of that epoch.
     """
     if descent.batches == "with-replacement":
         return jax.random.randint(jax.random.fold_in(key, step), (size,), 0, samples)
@@ -195,12 +227,22 @@ def batch_at(
     return jax.lax.dynamic_slice(order, ((step % per_epoch) * size,), (size,))
 
 
+def cycled(samples: PyTree, step: Int[Array, ""], size: int) -> PyTree:
+    """Return the batch of a step from samples that are used in order, repeatedly.
+
+    It serves trainings on fresh samples when the user gives a fixed set of samples.
+    """
+    count = jax.tree.leaves(samples)[0].shape[0]
+    chosen = (jnp.asarray(step, int) * size + jnp.arange(size)) % count
+    return jax.tree.map(lambda part: part[chosen], samples)
+
+
 def first_violation(
     satisfied: Callable[[Array], Array], samples: int, suspect: Int[Array, ""]
 ) -> tuple[Int[Array, ""], Bool[Array, ""]]:
-    """The next sample that is not satisfied, and whether there is none.
+    """Return the first sample that is not satisfied, and whether all are satisfied.
 
-    Looking first at the sample that was last found guilty makes this cheap while the training is under way.
+    The search starts at `suspect`. Checking first the sample that failed last time makes this cheap during a training.
     """
 
     def going(at: tuple[Array, Array]) -> Array:
@@ -217,8 +259,12 @@ def first_violation(
 
 
 class Draw(NamedTuple):
-    """What a learner starts with: initial parameters, training samples (leading dimension: the sample; None where every step
-    draws fresh ones), and the world they come from (patterns, a teacher, a graph), which training does not change."""
+    """What a learner starts with.
+
+    `params`: the initial parameters.
+    `data`: the training samples, with the sample as first dimension; None if every step draws fresh ones.
+    `world`: what the samples come from and training does not change, such as patterns, a teacher or a graph.
+    """
 
     params: PyTree
     data: PyTree
@@ -226,8 +272,15 @@ class Draw(NamedTuple):
 
 
 class Learning(NamedTuple):
-    """The state of a learner. `fit` holds parameters, loss and gradient; `key` makes batches and every random choice on the
-    way; `suspect` is the sample to look at first for the stop rule `fitted`, `done` whether all samples are."""
+    """The state of a learner.
+
+    `fit`: parameters, loss and gradient.
+    `data`: the training samples.
+    `world`: what they come from.
+    `key`: the random key of batches and of random choices during the training.
+    `suspect`: the sample that the stop rule `fitted` checks first.
+    `done`: whether all samples are fitted.
+    """
 
     fit: Fit
     data: PyTree
@@ -246,46 +299,47 @@ class Learning(NamedTuple):
 
 
 class Learner(Trained):
-    """Parameters trained by gradient steps on a loss. A study gives the draw, the objective, and what to watch and record;
-    how batches are made, steps taken and ends found is the descent's.
+    """A trial that trains parameters by gradient steps on a loss.
 
-    With batches `fresh` the study also gives `fresh`; with the stop rule `fitted`, `sample_loss`; `slope` where it has the
-    derivatives in one pass; `rates` where groups of parameters have step sizes of their own.
+    A study defines `draw`, `objective`, `watch` and `record`. The `descent` defines batches, steps and the stop rule. The study
+    also defines `fresh` for fresh batches, `sample_loss` for the stop rule `fitted`, `slope` if it computes derivatives in one
+    pass, and `rates` if groups of parameters have different step sizes.
     """
 
     @abstractmethod
     def draw(self, key: Key) -> Draw:
-        """Initial parameters, training samples and their world."""
+        """Return initial parameters, training samples and their world."""
 
     @abstractmethod
     def objective(self, params: PyTree, batch: PyTree, world: PyTree, key: Key) -> Float[Array, ""]:
-        """The mean loss over a batch; `key` is this step's own, for what is random in it (dropout, sampled nodes)."""
+        """Return the mean loss of a batch. `key` belongs to this step, for random choices such as dropout or sampled nodes."""
 
     def slope(
         self, params: PyTree, batch: PyTree, world: PyTree, key: Key
     ) -> tuple[Float[Array, ""], PyTree]:
-        """Loss and gradient; by automatic differentiation unless a study has them in one pass."""
+        """Return loss and gradient, by automatic differentiation unless a study overrides this."""
         return jax.value_and_grad(self.objective)(params, batch, world, key)
 
     def fresh(self, key: Key, world: PyTree, count: int) -> PyTree:
-        """New samples (batches `fresh`)."""
+        """Return new samples, for batches `fresh`."""
         raise NotImplementedError(f"{type(self).__name__} draws no fresh samples.")
 
     def sample_loss(self, params: PyTree, sample: PyTree, world: PyTree) -> Float[Array, ""]:
-        """The loss of one training sample (stop rule `fitted`)."""
+        """Return the loss of one training sample, for the stop rule `fitted`."""
         raise NotImplementedError(f"{type(self).__name__} does not look at single samples.")
 
     def rates(self, params: PyTree) -> PyTree:
-        """What multiplies the step size of each group of parameters (a tree prefix)."""
+        """Return factors of the step sizes of groups of parameters, as a tree prefix."""
         return 1.0
 
     @property
     def samples(self) -> int:
-        """The number of training samples; needed with batches other than `full` and `fresh`, and with the stop `fitted`."""
+        """The number of training samples. Needed for batches other than `full` and `fresh`, and for the stop rule `fitted`."""
         raise NotImplementedError(f"{type(self).__name__} does not say how many training samples it has.")
 
     @property
     def batch_size(self) -> int:
+        """The number of samples in a batch, at most all of them."""
         fresh = self.descent.batches == "fresh"
         return self.descent.batch if fresh else min(self.descent.batch, self.samples)
 
@@ -298,33 +352,48 @@ class Learner(Trained):
     def start(self, key: Key) -> Learning:
         return self.start_from(key)
 
+    def takes(self, key: Key) -> Taken:
+        """Accept data and weights of the form that `draw` returns, with as many samples, unless a study allows any number."""
+        drawn = jax.eval_shape(lambda: self.draw(key))
+        refusal = f"{kind(self)} draws fresh samples at every step and takes no data; set descent.batches to another kind."
+        return Taken(refusal if drawn.data is None else drawn.data, drawn.params)
+
     def start_from(self, key: Key, data: PyTree = None, weights: PyTree = None) -> Learning:
-        drawn_key, way = jax.random.split(key)
-        drawn = self.draw(drawn_key)
-        params = drawn.params if weights is None else weights
-        samples = drawn.data if data is None else data
+        drawn_key, path_key = jax.random.split(key)
+        params, samples, world = self.draw_with(drawn_key, data, weights)
         zero = jnp.zeros((), jnp.int32)
-        batch = self.batch(way, zero, samples, drawn.world)
-        fit = begin(self.descent, self.slope, params, batch, drawn.world, _step_key(way, zero))
-        begun = Learning(fit, samples, drawn.world, jax.random.key_data(way), zero, jnp.asarray(False))
-        return self._looked(begun)
+        batch = self.batch(path_key, zero, samples, world)
+        fit = begin(self.descent, self.slope, params, batch, world, _step_key(path_key, zero))
+        begun = Learning(fit, samples, world, jax.random.key_data(path_key), zero, jnp.asarray(False))
+        return self._checked(begun)
+
+    def draw_with(self, key: Key, data: PyTree, weights: PyTree) -> Draw:
+        """Return the draw with data or weights of the user in place (None: not given).
+
+        A study whose world is computed from samples or weights overrides this, to compute it from those that are used."""
+        drawn = self.draw(key)
+        return Draw(
+            drawn.params if weights is None else weights, drawn.data if data is None else data, drawn.world
+        )
 
     def step(self, state: Learning) -> Learning:
-        way, world = key_of(state.key), state.world
-        coming = state.step + 1
-        batch = self.batch(way, coming, state.data, world)
+        path_key, world = key_of(state.key), state.world
+        upcoming = state.step + 1
+        batch = self.batch(path_key, upcoming, state.data, world)
         rates = self.rates(state.params)
-        fit = advance(self.descent, self.slope, state.fit, batch, world, _step_key(way, coming), rates=rates)
-        return self._looked(state._replace(fit=fit))
+        fit = advance(
+            self.descent, self.slope, state.fit, batch, world, _step_key(path_key, upcoming), rates=rates
+        )
+        return self._checked(state._replace(fit=fit))
 
-    def batch(self, way: Key, step: Int[Array, ""], data: PyTree, world: PyTree) -> PyTree:
-        """The samples that a step sees."""
+    def batch(self, path_key: Key, step: Int[Array, ""], data: PyTree, world: PyTree) -> PyTree:
+        """Return the samples of a step."""
         descent = self.descent
         if descent.batches == "full":
             return data
         if descent.batches == "fresh":
-            return self.fresh(jax.random.fold_in(way, step), world, self.batch_size)
-        chosen = batch_at(descent, way, step, self.samples, self.batch_size)
+            return self.fresh(jax.random.fold_in(path_key, step), world, self.batch_size)
+        chosen = batch_at(descent, path_key, step, self.samples, self.batch_size)
         return jax.tree.map(lambda part: part[chosen], data)
 
     def loss(self, state: Learning) -> Float[Array, ""]:
@@ -337,7 +406,7 @@ class Learner(Trained):
             return state.step >= self.steps
         return state.done
 
-    def _looked(self, state: Learning) -> Learning:
+    def _checked(self, state: Learning) -> Learning:
         if self.descent.stop != "fitted":
             return state
 
@@ -349,6 +418,6 @@ class Learner(Trained):
         return state._replace(suspect=suspect, done=done)
 
 
-def _step_key(way: Key, step: Int[Array, ""]) -> Key:
-    """The key of a step's own random choices, apart from the one that makes its batch."""
-    return jax.random.fold_in(jax.random.fold_in(way, step), 1)
+def _step_key(path_key: Key, step: Int[Array, ""]) -> Key:
+    """Return the key of the random choices in a step, which differs from the key of its batch."""
+    return jax.random.fold_in(jax.random.fold_in(path_key, step), 1)

@@ -4,20 +4,24 @@ What the commands do is here, callable from Python; `cli` parses and prints.
 """
 
 import os
+import shlex
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lemmata.errors import BadInput, require, text_of, unknown
-from lemmata.lab.executors import hands
+from lemmata.arguments import checks_arguments
+from lemmata.errors import BadInput, require, shortened, text_of, unknown
+from lemmata.lab.executors import connect_workers
 from lemmata.lab.looks import until_decided
-from lemmata.lab.order import Order, run_all
-from lemmata.lab.store import Store
+from lemmata.lab.store import MAX_PATH_LENGTH, Store
+from lemmata.lab.store_status import store_folder
+from lemmata.order import Order, run_all
 from lemmata.progress import Shown, no_bars
-from lemmata.study import Study, scale_named, studies, study
+from lemmata.scale import scale_named
+from lemmata.study import Study, studies, study
 
 if TYPE_CHECKING:
     from lemmata.measure.compare import Verdict
@@ -25,12 +29,16 @@ if TYPE_CHECKING:
 WORDS = {"study": str, "figure": str, "scale": str, "seeds": int, "out": str, "reading": str}
 """What a sweep file can say beside its tables, and a manifest too."""
 
+MOST_VALUES = 10_000
+"""Values of an axis in a sweep file or a manifest; every value takes some kilobytes of memory."""
+
 MOST_DRAWS = 10**6
 """Neither have seeds been drawn anew more often, nor results been looked at."""
 
 
+@checks_arguments
 def place_order(name: str, scale: str | None = None, **options: Any) -> Order:
-    """An order from STUDY/FIGURE, from a sweep file (TOML), or from the folder of an earlier run.
+    """An order from STUDY/FIGURE, from a sweep file (TOML), or from the folder of an earlier run (or one that holds it).
 
     Options: `changes`, `seeds`, `out`, `reading`.
     """
@@ -38,8 +46,9 @@ def place_order(name: str, scale: str | None = None, **options: Any) -> Order:
     require(options.get("seeds") != 0, "a sweep needs at least one seed, not 0.")
     if name.endswith(".toml"):
         return _from_file(Path(name), scale, given)
-    if os.path.exists(os.path.join(name, "manifest.json")):  # unlike Path.exists, never raises
-        return _again(Path(name), scale, given)
+    folder = store_folder(name)
+    if folder is not None:
+        return _again(folder, scale, given, recover=True)
     study_id, _, figure_id = name.partition("/")
     if study_id not in studies() and os.path.isdir(name):
         raise BadInput(f"'{name}' is not a store of results: it has no manifest.json.")
@@ -54,9 +63,25 @@ def place_order(name: str, scale: str | None = None, **options: Any) -> Order:
 def stored_order(name: str, scale: str | None = None, out: str | None = None) -> Order:
     """The order whose results are stored for a figure (or in a folder): a store knows its order."""
     order = place_order(name, scale, out=out)
-    if not order.store.exists:
+    folder = store_folder(str(order.store.path))
+    if folder is None or not Store(folder).exists:
         raise BadInput(f"nothing is stored in '{order.store.path}' yet; run first: {order.command}")
-    return _again(order.store.path, None, {})
+    return _again(folder, None, {})
+
+
+def stored_folder(name: str) -> Path:
+    """The folder of the results that a folder or STUDY/FIGURE names. A name that leads to no store is returned as it is."""
+    folder = store_folder(name)
+    if folder is None and name.partition("/")[0] in studies() and not os.path.isdir(name):
+        folder = stored_order(name).store.path
+    return folder or Path(name)
+
+
+def title_of(name: str) -> str:
+    """STUDY/FIGURE of the results in a folder. Any other name is returned as it is."""
+    folder = store_folder(name)
+    old = Store(folder).recovered_manifest if folder else {}
+    return f"{old['study']}/{old['figure']}" if {"study", "figure"} <= old.keys() else name
 
 
 def stored_orders(chosen: Study, scale: str) -> list[Order]:
@@ -70,6 +95,7 @@ def stored_orders(chosen: Study, scale: str) -> list[Order]:
     return found
 
 
+@checks_arguments
 def check(
     name: str,
     scale: str = "quick",
@@ -84,18 +110,37 @@ def check(
     on: str = "local",
     limit: float | None = None,
     fail_fast: bool = False,
+    counted: Callable[[int, int], None] = lambda failed, cells: None,
+    begun: Callable[[Sequence[Order]], None] = lambda orders: None,
 ) -> "list[Verdict]":
-    """Run what is missing for the claims of a study (STUDY) or for one (STUDY/CLAIM), and judge them.
+    """Run what is missing for the claims of a study (STUDY), a figure (STUDY/FIGURE) or one (STUDY/CLAIM), and judge them.
 
-    With `more`, seeds are added until every claim is decided or `budget` extra trainings are spent.
+    A name that is a claim and a figure is the claim's. The folder of a run stands for that run: its figure, scale and changes.
+    With `more`, seeds are added until every claim is decided or `budget` extra trainings are spent. `begun(orders)` is called
+    before the first training, `counted(failed, cells)` at the end. `lemmata check` prints these verdicts, for example those of
+    `check("multihead/realizability", scale="smoke", workers=2)`.
+
+    >>> check("multihead/realisability")
+    Traceback (most recent call last):
+    lemmata.errors.BadInput: unknown claim or figure of multihead 'realisability'; did you mean 'realizability'? ...
     """
-    study_id, _, claim_id = name.partition("/")
+    study_id, _, part = title_of(name).partition("/")
     chosen = study(study_id)
-    only = claim_id or None
-    claims = [chosen.claim(claim_id)] if claim_id else chosen.claims
+    only = part if part in chosen.entries else None
+    claims = [claim for claim in chosen.claims if part in ("", claim.id)]
+    if not claims and part not in chosen.figures:
+        raise unknown(f"claim or figure of {study_id}", part, [*chosen.entries, *chosen.figures])
+    claims = claims or [claim for claim in chosen.claims if claim.figure == part]
+    require(
+        bool(claims),
+        f"no claim of '{study_id}' is about the figure '{part}'; draw it: lemmata run {study_id}/{part}",
+    )
     require(budget is None or budget > 0, f"a budget is a number of trainings, not {budget}.")
     orders: dict[tuple[str, str], Order] = {}
-    for id in dict.fromkeys(claim.figure for claim in claims):
+    if store_folder(name) is not None:
+        order = place_order(name, changes=dict(changes or {}), seeds=seeds, out=out)
+        orders = {(order.figure.id, order.reading): order}
+    for id in dict.fromkeys(claim.figure for claim in claims if not orders):
         figure = chosen.figure(id)
         for reading in figure.readings or [""]:
             order = figure.order(scale, changes=dict(changes or {}), seeds=seeds, reading=reading)
@@ -103,10 +148,12 @@ def check(
             orders[id, reading] = replace(order, out=folder)
     for order in orders.values():
         order.sweep.cells  # noqa: B018  (built now, so that bad input shows before anything is written)
-    with hands(on, workers, limit) as pool, bars() as shown:
+    begun(list(orders.values()))
+    with connect_workers(on, workers, limit) as pool, bars() as shown:
         found = run_all(list(orders.values()), pool, shown, fail_fast)
         results = dict(zip(orders, found, strict=True))
         if not more:
+            _count(orders.values(), counted)
             return chosen.check(*results.values(), only=only, inside=inside)
 
         def look(rate: float) -> "list[Verdict]":
@@ -121,14 +168,27 @@ def check(
         sizes = {id: len(order.sweep.seeds) for (id, _), order in orders.items()}
         cells = {id: sum(len(o.sweep.cells) for (i, _), o in orders.items() if i == id) for id in sizes}
         prices = {id: cells[id] // sizes[id] for id in sizes}
-        return until_decided(
+        verdicts = until_decided(
             look, lambda claim: chosen.claim(claim).figure, sizes, prices, add, budget or sum(cells.values())
         )
+        _count(orders.values(), counted)
+        return verdicts
 
 
-def _again(folder: Path, scale: str | None, given: Mapping[str, Any]) -> Order:
-    """The order that made the results in a folder, with other settings where they are given."""
-    old = Store(folder).manifest
+def _count(orders: Iterable[Order], counted: Callable[[int, int], None]) -> None:
+    counts = [order.counts() for order in orders]
+    counted(sum(one["failed"] for one in counts), sum(one["cells"] for one in counts))
+
+
+def _again(folder: Path, scale: str | None, given: Mapping[str, Any], recover: bool = False) -> Order:
+    """Return the order that made the results in a folder, with other settings where they are given.
+
+    With `recover`, a lost manifest is replaced by its copy in the ledger or in the rows: running the order writes it again.
+    """
+    store = Store(folder)
+    old = store.recovered_manifest if recover and store.exists else store.manifest
+    if recover and store.exists and not old:
+        raise store.lost_manifest()
     require("figure" in old, f"'{folder}' holds a sweep of its own, not a figure's.")
     kinds = {**WORDS, "changes": dict, "added_axes": dict, "draw": int, "looks": int}
     for word in ("study", "figure", "scale", "changes", "added_axes", "seeds"):
@@ -172,6 +232,7 @@ def _from_file(path: Path, scale: str | None, given: Mapping[str, Any]) -> Order
         require(word in content, f"the sweep file '{path}' does not name a {word}.")
     axes = _flat(content.get("axes", {}))
     _require_lists(axes, str(path))
+    _require_inside(content.get("out", ""), given, path)
     options = {word: content[word] for word in ("seeds", "out", "reading") if word in content} | dict(given)
     options["changes"] = {**_flat(content.get("set", {})), **given.get("changes", {})}
     options.setdefault("out", str(Path("runs") / path.stem))
@@ -184,14 +245,32 @@ def _require_kinds(content: Mapping[str, Any], kinds: Mapping[str, type], where:
     for word, value in content.items():
         said = {str: "text", int: "a whole number", dict: "a table"}[kinds[word]]
         right = isinstance(value, kinds[word]) and not isinstance(value, bool)
-        require(right, f"'{word}' in '{where}' takes {said}, not {value!r}.")
+        require(right, f"'{word}' in '{where}' takes {said}, not {shortened(value)}.")
 
 
 def _require_lists(axes: Mapping[str, Any], where: str) -> None:
     for name, values in axes.items():
         require(
-            isinstance(values, list), f"axis '{name}' in '{where}' takes a list of values, not {values!r}."
+            isinstance(values, list),
+            f"axis '{name}' in '{where}' takes a list of values, not {shortened(values)}.",
         )
+        require(
+            len(values) <= MOST_VALUES,
+            f"axis '{name}' in '{where}' has {len(values)} values, more than {MOST_VALUES}; give fewer.",
+        )
+
+
+def _require_inside(out: str, given: Mapping[str, Any], path: Path) -> None:
+    """Refuse a sweep file, which may come from others, that puts its results outside the working folder; with --out the user
+    decides."""
+    if not out or "out" in given or "\0" in out or len(out) > MAX_PATH_LENGTH:
+        return  # the store refuses names that cannot be
+    folder = os.path.realpath(out)
+    require(
+        Path(folder).is_relative_to(os.path.realpath(os.curdir)),
+        f"'{path}' would put its results into '{folder}', outside the working folder; "
+        f"if you want that, say so: --out {shlex.quote(folder)}",
+    )
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

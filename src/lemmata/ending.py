@@ -1,8 +1,8 @@
-"""How a command ends when it is told to (Ctrl-C, SIGTERM): at once, wherever it is, with one sentence and its own exit code.
+"""Ends a command on Ctrl-C, SIGTERM or SIGHUP: at once, with one sentence and an exit code for each signal.
 
-Nothing is unwound. An exception raised by a signal would fall into imports, compilations and callbacks that do not survive
-it, or wait for a compilation to end; everything that is written is whole at every moment anyway, and workers end with their
-driver. What is worth doing first (`last_act`) is done by the thread that hears the signal.
+The signal raises no exception. An exception could hit imports, compilations and callbacks that do not survive it, or would
+have to wait for a compilation. Nothing is lost by ending at once, as files are written atomically and workers end with their
+driver. A thread receives the signal, runs the actions that were registered with `on_exit`, and ends the process.
 """
 
 import contextlib
@@ -11,55 +11,57 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 
-CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
+CODES = {signal.SIGHUP: 129, signal.SIGINT: 130, signal.SIGTERM: 143}
 
 GRACE = 3.0
-"""Seconds that the last acts may take together."""
+"""Seconds that all actions of `on_exit` together may take."""
 
 SENTENCE = "lemmata: {}; what was finished is kept. Run the same command again to do the rest."
 
-_acts: list[Callable[[], object]] = []
-_armed = False
+_exit_actions: list[Callable[[], object]] = []
+_installed = False
 
 
-def arm() -> None:
-    """From now on this process ends at once when it is told to; for programs, not for libraries."""
-    global _armed
-    if _armed:
+def install_signal_handlers() -> None:
+    """Let this process end at once on a signal. For programs, not for libraries."""
+    global _installed
+    if _installed:
         return
-    _armed = True
-    heard, told = os.pipe()
-    os.set_blocking(told, False)
-    threading.Thread(target=_listen, args=(heard,), daemon=True).start()
-    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    _installed = True
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    threading.Thread(target=_listen, args=(read_end,), daemon=True).start()
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     for number in CODES:
-        signal.signal(number, lambda *_: None)  # the number is written to the pipe before Python looks at it
+        if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
+            continue  # started by nohup, so it shall outlive its terminal
+        signal.signal(number, lambda *_: None)  # Python writes the number to the pipe
 
 
 @contextlib.contextmanager
-def last_act(act: Callable[[], object]) -> Iterator[None]:
-    """Inside, `act` is what this process does before it ends: something short that may happen at any moment."""
-    _acts.append(act)
+def on_exit(act: Callable[[], object]) -> Iterator[None]:
+    """Call `act` if a signal ends the process inside this context. It must be short, and safe at any moment."""
+    _exit_actions.append(act)
     try:
         yield
     finally:
-        _acts.remove(act)
+        _exit_actions.remove(act)
 
 
-def _listen(heard: int) -> None:
+def _listen(read_end: int) -> None:
     number = 0
     while number not in CODES:  # other signals may have handlers of their own
-        number = os.read(heard, 1)[0]
+        number = os.read(read_end, 1)[0]
     acting = threading.Thread(target=_act, daemon=True)
     acting.start()
     acting.join(GRACE)
-    said = "interrupted" if number == signal.SIGINT else "told to end"
+    reason = {int(signal.SIGHUP): "its terminal was closed", int(signal.SIGINT): "interrupted"}.get(number)
     with contextlib.suppress(OSError):
-        os.write(2, f"\n{SENTENCE.format(said)}\n".encode())
+        os.write(2, f"\n{SENTENCE.format(reason or 'told to end')}\n".encode())
     os._exit(CODES[signal.Signals(number)])
 
 
 def _act() -> None:
-    for act in reversed(_acts):
+    for act in reversed(_exit_actions):
         with contextlib.suppress(Exception):
             act()

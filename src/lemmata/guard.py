@@ -10,12 +10,38 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
+from typing import Any
 
+from lemmata.cache import load, private_folder, save
 from lemmata.errors import BadInput
 
 FIRST_BAD = (0, 10, 2)
+"""The first jaxlib that needs the guard. Every later one that was tried (0.11.2, 0.12.0.1) needs it too."""
+
 FLAG = "--xla_cpu_experimental_ynn_fusion_type="
+
+NO_EMITTERS = (0, 11)
+"""The first jaxlib without the option `xla_cpu_use_fusion_emitters`. It refuses the option, and ends the process where
+`XLA_FLAGS` has it."""
+
+SETTINGS: dict[str, Any] = {
+    "jax_random_seed_offset": 0,
+    "jax_threefry_partitionable": True,
+    "jax_default_prng_impl": "threefry2x32",
+    "jax_high_dynamic_range_gumbel": False,
+    "jax_safer_randint": True,
+    "jax_default_dtype_bits": "64",
+    "jax_default_matmul_precision": None,
+    "jax_softmax_custom_jvp": False,
+    "jax_numpy_dtype_promotion": "standard",
+    "jax_numpy_rank_promotion": "allow",
+    "jax_debug_nans": False,
+    "jax_debug_infs": False,
+    "jax_disable_jit": False,
+}
+"""Settings of JAX that change the draws or the record of a cell, with the values that the lab computes with. Users may have set
+others, in `jax.config` or by environment variables; releases know some of them only. What is left out changes speed, messages
+or the rounding at most (`docs/scaling.md` says what is promised)."""
 
 _late = False
 
@@ -31,23 +57,23 @@ def apply() -> None:
 
 @cache
 def check() -> None:
-    """Refuse to train where known bad programs come out wrong; looked at once for each installed jaxlib, and once in a process
-    that had JAX before the guard."""
-    seen = (
-        cache_folder()
-        / f"sound-jaxlib-{version('jaxlib')}-python-{sys.version_info.major}{sys.version_info.minor}"
-    )
-    if seen.exists() and not _late:
-        return
+    """Refuse to train where a known bad program comes out wrong. Runs them once for each installed jaxlib, and once in
+    every process that had JAX before the guard."""
+    seen = None
+    with contextlib.suppress(OSError):
+        python = f"{sys.version_info.major}{sys.version_info.minor}"
+        seen = private_folder("checked") / f"jaxlib-{version('jaxlib')}-python-{python}"
+        if load(seen) is not None and not _late:
+            return
     wrong = unsound()
     if wrong:
         raise BadInput(
             f"jaxlib {version('jaxlib')} computes wrong numbers here ({wrong}); import lemmata before JAX is used, "
             f"or set XLA_FLAGS={FLAG}, or install another release."
         )
-    with contextlib.suppress(OSError):
-        seen.parent.mkdir(parents=True, exist_ok=True)
-        seen.touch()
+    if seen is not None:
+        with contextlib.suppress(OSError):
+            save(seen, b"")
 
 
 def unsound() -> str:
@@ -82,31 +108,54 @@ def unsound() -> str:
 
 
 def brief() -> dict[str, int | bool] | None:
-    """Options of the compiler that halve its time and cost programs a tenth of theirs; none where its level is already set, or
-    where it may be too old to know them."""
+    """Options of the compiler that halve its time and cost programs a tenth of theirs. None where the user has set the level,
+    or where the release may be too old to know them."""
     if _release() < FIRST_BAD or "xla_backend_optimization_level" in os.environ.get("XLA_FLAGS", ""):
         return None
-    return {"xla_backend_optimization_level": 1, "xla_cpu_use_fusion_emitters": False}
+    if _release() < NO_EMITTERS:
+        return {"xla_backend_optimization_level": 1, "xla_cpu_use_fusion_emitters": False}
+    return {"xla_backend_optimization_level": 1}
 
 
 @contextlib.contextmanager
 def double() -> Iterator[None]:
-    """Float64 in JAX inside, whatever it was outside: trials choose their precision, users keep theirs."""
+    """Switch JAX to float64 and to the `SETTINGS` inside. Trials choose their precision, and users keep what they have set."""
     import jax
 
-    if hasattr(jax, "enable_x64"):
-        switched = jax.enable_x64(True)
-    else:
-        from jax.experimental import enable_x64  # pyright: ignore[reportAttributeAccessIssue]  (older releases)
-
-        switched = enable_x64(True)
-    with switched:
+    with x64(True), contextlib.ExitStack() as stack:
+        for name, value in SETTINGS.items():
+            if getattr(jax.config, name, value) != value:
+                stack.enter_context(_set(name, value))
         yield
 
 
-def cache_folder() -> Path:
-    """Where the lab keeps what can be made again: compiled programs, and what `check` found."""
-    return Path(os.environ.get("LEMMATA_CACHE", Path.home() / ".cache" / "lemmata"))
+def x64(on: bool) -> contextlib.AbstractContextManager[None]:
+    """Switch float64 on or off inside, by the name that this release of JAX has for it."""
+    import jax
+
+    if hasattr(jax, "enable_x64"):
+        return jax.enable_x64(on)
+    from jax.experimental import enable_x64  # pyright: ignore[reportAttributeAccessIssue]  (releases before 0.8)
+
+    return enable_x64(on)
+
+
+@contextlib.contextmanager
+def _set(name: str, value: Any) -> Iterator[None]:
+    """One setting of JAX, by the context manager of that name where there is one: a user may have used it, and it would win."""
+    import jax
+
+    here = getattr(jax, name.removeprefix("jax_"), None)
+    if here is not None:
+        with here(value):
+            yield
+        return
+    before = getattr(jax.config, name)
+    jax.config.update(name, value)
+    try:
+        yield
+    finally:
+        jax.config.update(name, before)
 
 
 def _release() -> tuple[int, ...]:

@@ -1,21 +1,20 @@
-"""Programs that are traced once: what JAX made of a function is kept on disk, and the next process reads it.
+"""Caches traced programs on disk, so that the next process does not trace the same function again.
 
-To trace a training and to lower it takes longer than to load what the compiler made of it (which JAX keeps itself), and every
-worker of every command would do it again. A program is kept by all that it depends on: the code of the lab and of the trial
-(or of the module, for what a computed trial calls), the structure and shapes of its arguments, JAX and what it was told. Only
-code of the lab's own studies is kept, and no trial that reads a graph or a table from a file: on which files those of others
-depend is not known.
+Tracing and lowering a training takes longer than loading the compiled program, which JAX caches itself, and every worker of
+every command would repeat it. The key of a program contains all that it depends on: the digest of the trial (or of the module,
+for functions of a computed trial), the structure and shapes of its arguments, JAX and its settings. Only programs of the
+studies in this package are cached, because other code may depend on more than its digest covers.
+
+A file holds one line of JSON, then the program as `jax.export` writes it. Reading it executes nothing: the classes that the
+JSON names are looked up among the loaded ones, and their instances are filled without calling them.
 """
 
 import contextlib
 import dataclasses
 import hashlib
-import os
-import pickle
+import json
 from collections.abc import Callable, Iterator
-from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -23,38 +22,37 @@ import jax.numpy as jnp
 from jax import export
 from jax.core import Tracer
 
-from lemmata import guard, native, threefry
+from lemmata import kernels
+from lemmata.cache import load, private_folder, save
+from lemmata.guard import SETTINGS
 from lemmata.source import module_digest, trial_digest
-from lemmata.trial import Trial, fields
+from lemmata.structure import Unwritable, read_structure, write_structure
+from lemmata.trial import Trial
 
 Made = TypeVar("Made")
 
-FILES = ("file", "path")
-"""Names of fields that name a file."""
-
 PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "scipy")
 
-TOLD = (
-    *("enable_x64", "default_matmul_precision", "numpy_dtype_promotion", "numpy_rank_promotion"),
-    *("default_prng_impl", "threefry_partitionable", "random_seed_offset", "softmax_custom_jvp"),
-)
-"""What JAX may be told that changes a trace."""
+TRACE_SETTINGS = ("jax_enable_x64", "jax_use_direct_linearize", *SETTINGS)
+"""Settings of JAX that change a trace."""
+
+_cache_enabled = False
 
 
-_keeping = False
-
-
-def keep() -> None:
-    """From now on programs are kept in this process: for workers, which are started again and again. Elsewhere writing them
-    down would only cost."""
-    global _keeping
-    _keeping = True
+def enable_cache() -> None:
+    """Switch the cache on in this process. Workers do so, as they are started often; elsewhere writing would not pay."""
+    global _cache_enabled
+    _cache_enabled = True
 
 
 class Program:
-    """A function of pytrees of arrays, compiled as by `jax.jit`, whose trace is kept. `trial_of` finds the trial whose code it
-    runs among its arguments; where there is none, the code is that of its own module. Inside another program it is a part of
-    that one."""
+    """A function of pytrees of arrays, compiled as by `jax.jit`, whose trace is cached.
+
+    `function`: the function.
+    `trial_of`: returns the trial whose code runs, given the arguments. Without it, that is the module of the function.
+    `options`: options of the compiler.
+
+    Called inside another program, it becomes a part of that one."""
 
     def __init__(
         self,
@@ -73,19 +71,19 @@ class Program:
         return self._plain(*given) if ready is None else ready(leaves)
 
     def shapes(self, *given: Any) -> Any:
-        """What a call would give, as shapes and types."""
+        """Return the shapes and types that a call would return."""
         _, ready = self._found(given)
         return jax.eval_shape(self._plain, *given) if ready is None else ready.shapes
 
     def _found(self, given: tuple[Any, ...]) -> "tuple[list[Any], _Ready | None]":
-        """The arguments as a list, and the program for such a list; nothing where a program cannot be kept."""
-        if not _keeping:
+        """Return the arguments as a list, and the program for such a list, or None if it cannot be cached."""
+        if not _cache_enabled:
             return [], None
         numbers, structure = jax.tree.flatten(given)
         if any(isinstance(leaf, Tracer) for leaf in numbers):
             return [], None
         leaves = [leaf if hasattr(leaf, "dtype") else jnp.asarray(leaf) for leaf in numbers]
-        place = structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves), _told()
+        place = structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves), _trace_settings()
         if place not in self._ready:
             self._ready[place] = self._made(given, structure, leaves)
         return leaves, self._ready[place]
@@ -97,13 +95,14 @@ class Program:
             return None
         form = tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves)
         what = self._function.__qualname__, str(structure), form
-        made = _kept(code, what, lambda: self._traced(structure, leaves))
+        made = _cached(code, what, lambda: self._traced(structure, leaves), _encode, _decode)
         keyed = [place for place, leaf in enumerate(leaves) if _is_key(leaf)]
-        return _Ready(made, trial, self._jit, keyed) if made and native.have(made.kernels) else None
+        return _Ready(made, trial, self._jit, keyed) if made and kernels.have(made.kernels) else None
 
     def _traced(self, structure: Any, leaves: list[Any]) -> "_Written | None":
-        """The program as it is written down; nothing for a program that calls back into Python. (An error of the function
-        itself comes up again when it is called.)"""
+        """Trace and export the program. Returns None for a program that calls back into Python, or whose function raises.
+
+        Errors of the function are raised again when it is called without the cache."""
         back: Any = None
         kinds = [jax.random.key_impl(leaf) if _is_key(leaf) else None for leaf in leaves]
 
@@ -119,30 +118,55 @@ class Program:
 
         program, plain = self._jit(flat), [_plain(leaf) for leaf in leaves]
         try:
-            program.trace(*plain)  # finds the kernels that it calls
-            allowed = [export.DisabledSafetyCheck.custom_call(name) for name in native.names()]
+            program.trace(*plain)  # registers the kernels that it calls
+            allowed = [export.DisabledSafetyCheck.custom_call(name) for name in kernels.targets()]
             made = export.export(program, disabled_checks=allowed)(*plain)
-            return _Written(made.serialize(), back, native.called_by(made.mlir_module()))
+            return _Written(bytes(made.serialize()), back, kernels.called_by(made.mlir_module()))
         except (NotImplementedError, ValueError):
             return None
 
 
 class _Written(NamedTuple):
-    """A program as a function of a list of arrays (keys as their data), something of the structure that it gives, with a yes in
-    the place of a trial (structures and trials do not survive being written down), and the kernels that it calls."""
+    """A program as it is stored.
 
-    program: bytearray
+    `program`: the exported function of a list of arrays, in which keys are given as their data.
+    `back`: a pytree of the structure of the result, with True in place of a trial, which is inserted from the arguments.
+    `kernels`: the kernels that it calls.
+    """
+
+    program: bytes
     back: Any
-    kernels: set[tuple[str, ...]]
+    kernels: set[str]
+
+
+def _encode(written: _Written | None) -> bytes:
+    """Return the bytes of the file of a program."""
+    if written is None:
+        return b"null\n"
+    back = write_structure(written.back)
+    if jax.tree.structure(read_structure(back)) != jax.tree.structure(written.back):
+        raise Unwritable
+    head = {"back": back, "kernels": sorted(written.kernels)}
+    return json.dumps(head).encode() + b"\n" + written.program
+
+
+def _decode(data: bytes) -> _Written | None:
+    """Parse the bytes that `_encode` wrote."""
+    line, _, program = data.partition(b"\n")
+    head = json.loads(line)
+    if head is None:
+        return None
+    return _Written(program, read_structure(head["back"]), {*head["kernels"]})
 
 
 class _Ready:
-    """A program as it was written down. It is compiled once, whichever arrays it is first called with: `jax.jit` would compile
-    it again for those that another program has left on the device."""
+    """A stored program, ready to be called. It is compiled once, for arrays from anywhere.
+
+    `jax.jit` would compile it again for arrays that another program has left on the device."""
 
     def __init__(self, written: _Written, trial: Trial | None, jit: Callable[..., Any], keyed: list[int]):
         self._keyed = keyed
-        self._exported = export.deserialize(written.program)
+        self._exported = export.deserialize(bytearray(written.program))
         self._structure = jax.tree.structure(jax.tree.map(lambda leaf: trial if leaf else 0, written.back))
         self._jit = jit
         self._compiled: Any = None
@@ -163,38 +187,44 @@ class _Ready:
 def traced_once(
     trial_of: Callable[..., Trial] | None = None, options: dict[str, int | bool] | None = None
 ) -> Callable[[Callable[..., Any]], Program]:
-    """The decorator of such programs."""
+    """Return a decorator that makes a `Program` of a function."""
     return lambda function: Program(function, trial_of, options)
 
 
-def kept(trial: Trial, what: Any, make: Callable[[], Made]) -> Made:
-    """What `make` gives for the code of a trial, read from disk where it was made before; `what` says all else that it depends
-    on."""
+def cached(trial: Trial, what: Any, make: Callable[[], Made]) -> Made:
+    """Return the result of `make`, from the cache if it was made before for the same code.
+
+    `trial`: the trial whose code `make` depends on.
+    `what`: everything else that the result depends on.
+    `make`: returns plain data for JSON.
+    """
     code = _code_of(trial)
-    return make() if code is None else _kept(code, what, make)
+    if code is None:
+        return make()
+    return _cached(code, what, make, lambda made: json.dumps(made).encode(), json.loads)
 
 
-def _kept(code: tuple[Any, ...], what: Any, make: Callable[[], Made]) -> Made:
-    words = repr((what, *code, _lab(), _told(), jax.default_backend(), threefry.by_kernel()))
-    path = guard.cache_folder() / "programs" / hashlib.sha256(words.encode()).hexdigest()[:32]
+def _cached(
+    code: tuple[Any, ...],
+    what: Any,
+    make: Callable[[], Made],
+    encode: Callable[[Made], bytes],
+    decode: Callable[[bytes], Made],
+) -> Made:
+    words = repr(
+        (what, *code, *map(version, PACKAGES), _trace_settings(), jax.default_backend(), kernels.state())
+    )
+    path = None
     with contextlib.suppress(OSError):
-        seal, _, found = path.read_bytes().partition(b"\n")
-        if seal == _seal(found):
-            return pickle.loads(found)
+        path = private_folder("programs") / hashlib.sha256(words.encode()).hexdigest()[:32]
+    if path is not None and (found := load(path)) is not None:
+        with contextlib.suppress(Unwritable):
+            return decode(found)
     made = make()
-    written = pickle.dumps(made)
-    if jax.tree.structure(pickle.loads(written)) != jax.tree.structure(made):
-        return made  # modules with a field that was never set do not survive being written down
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f"{path.name}.{os.getpid()}")
-        temporary.write_bytes(_seal(written) + b"\n" + written)
-        os.replace(temporary, path)
+    if path is not None:
+        with contextlib.suppress(OSError, Unwritable):
+            save(path, encode(made))
     return made
-
-
-def _seal(data: bytes) -> bytes:
-    return hashlib.sha256(data).hexdigest().encode()
 
 
 def _is_trial(node: Any) -> bool:
@@ -210,11 +240,9 @@ def _plain(leaf: Any) -> Any:
 
 
 def _code_of(trial: Trial) -> tuple[list[str], str] | None:
-    """The classes of a trial and the digest of their code; nothing unless all that a program of the trial depends on is known:
-    its code is the lab's, and it reads no file."""
+    """Return the classes of a trial and its digest, or None unless all classes are in this package."""
     kinds = [f"{kind.__module__}.{kind.__qualname__}" for kind in _kinds(trial)]
-    reads = any(name.rpartition(".")[2] in FILES and value for name, value in fields(trial).items())
-    return None if reads or not all(map(_ours, kinds)) else (kinds, trial_digest(trial))
+    return (kinds, trial_digest(trial)) if all(map(_ours, kinds)) else None
 
 
 def _code_in(module: str) -> tuple[str, str] | None:
@@ -226,7 +254,7 @@ def _ours(name: str) -> bool:
 
 
 def _kinds(owner: Any) -> Iterator[type]:
-    """The classes of a trial and of its parts."""
+    """Yield the classes of a trial and of its parts."""
     yield type(owner)
     for field in dataclasses.fields(owner):
         value = getattr(owner, field.name)
@@ -234,15 +262,5 @@ def _kinds(owner: Any) -> Iterator[type]:
             yield from _kinds(value)
 
 
-@cache
-def _lab() -> tuple[str, ...]:
-    """The code that the programs of all trials go through, and the releases that it builds on."""
-    home = Path(__file__).parent
-    own = [path for path in sorted(home.rglob("*")) if path.suffix in (".py", ".cc", ".h")]
-    files = [path for path in own if "studies" not in path.relative_to(home).parts]
-    code = hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
-    return code, *map(version, PACKAGES)
-
-
-def _told() -> tuple[Any, ...]:
-    return tuple(getattr(jax.config, f"jax_{name}", None) for name in TOLD)
+def _trace_settings() -> tuple[Any, ...]:
+    return kernels.switch(), *(getattr(jax.config, name, None) for name in TRACE_SETTINGS)

@@ -1,21 +1,20 @@
-"""How far a run has come, shown as a bar on standard error (or in a notebook)."""
+"""Shows the progress of runs as bars on standard error, or in a notebook."""
 
 import contextlib
 from collections.abc import Callable, Iterator
 
-from lemmata.ending import last_act
+from lemmata.ending import on_exit
 
 Progress = Callable[[int, int], None]
-"""`told(done, total)`: cells finished so far, and all there are."""
-
+"""A function that is called with the number of finished cells and the number of all cells."""
 
 Shown = Callable[[str], Progress]
-"""`shown(name)`: who is told how far the run of that name has come."""
+"""A function that returns the `Progress` of a run, given its name."""
 
 
 @contextlib.contextmanager
 def bars() -> Iterator[Shown]:
-    """Progress bars with time left, one for each run, from the first word on it until it is complete; then a line."""
+    """Show a progress bar for each run while it is under way, with the time left. A complete run leaves a line."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -35,26 +34,26 @@ def bars() -> Iterator[Shown]:
         TimeRemainingColumn(),
     )
     console = Console(stderr=True)
-    with Bar(*columns, console=console) as shown, last_act(lambda: console.show_cursor(True)):
+    with Bar(*columns, console=console) as shown, on_exit(lambda: console.show_cursor(True)):
 
         def begin(name: str) -> Progress:
             task = shown.add_task(name, start=False, total=None, visible=False)
 
-            def told(done: int, total: int) -> None:
+            def update(done: int, total: int) -> None:
                 shown.start_task(task)
                 shown.update(task, completed=done, total=total, visible=True)
-                if done == total:  # a line that stays, above those that move
+                if done == total:  # prints a line that stays above the bars
                     console.print(shown.make_tasks_table([one for one in shown.tasks if one.id == task]))
                     shown.update(task, visible=False)
 
-            return told
+            return update
 
         yield begin
 
 
 @contextlib.contextmanager
 def bar(name: str) -> Iterator[Progress]:
-    """A progress bar with time left."""
+    """Show one progress bar with the time left."""
     with bars() as begin:
         yield begin(name)
 

@@ -1,45 +1,59 @@
-"""Results: a Dataset that knows its trials.
+"""Makes the results of a sweep: a Dataset that knows its trials.
 
 The dimensions are the axes of a sweep, `seed`, and `step` for curves. The coordinate `trial` holds the trial of every grid
-point; it follows the Dataset through selections and masks, so that whoever measures or draws can ask what was run at any place.
+point. It is kept by selections and masks, so that measures and pictures can ask what was run at any place.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import xarray as xr
 
-from lemmata.errors import BadInput, require
-from lemmata.lab.store import Rows
+from lemmata.arguments import checks_arguments
+from lemmata.errors import BadInput, require, require_memory, shortened
+from lemmata.rows import Rows
+from lemmata.scale import Scale
 from lemmata.status import CONVERGED
 from lemmata.sweep import Sweep
 from lemmata.trial import Descending, Trial, fields
 
-if TYPE_CHECKING:
-    from lemmata.study import Figure, Scale
-
 
 @dataclass(frozen=True, eq=False)
-class Ran:
-    """Holds the trial of a grid point inside an array; two are equal only if they are the same."""
+class TrialRef:
+    """Holds the trial of a grid point inside an array. Two references are equal only if they are the same object."""
 
     trial: Trial
 
     def __repr__(self) -> str:
         return f"<{type(self.trial).__name__}>"
 
-    def __deepcopy__(self, _: Any) -> "Ran":
-        """Itself: xarray copies coordinates wherever it aligns something, and a trial never changes."""
+    def __deepcopy__(self, _: Any) -> "TrialRef":
+        """Return itself. xarray copies coordinates when it aligns arrays, but trials are immutable."""
         return self
+
+
+@dataclass(frozen=True)
+class Question:
+    """What an adaptive run of a figure refines: the critical value of one axis (`threshold`) as a power of another (`over`).
+
+    `success(results)` marks the runs that succeeded (1, 0, NaN where not run). Both names are axes of the sweep or coordinates
+    that the results derive from them.
+    """
+
+    success: Callable[[xr.Dataset], xr.DataArray]
+    threshold: str
+    over: str
 
 
 # What was run ----------------------------------------------------------------------------------------------------------
 
 
+@checks_arguments
 def trials(results: xr.Dataset | xr.DataArray) -> list[Trial]:
-    """The trials of all grid points, in order; each once."""
+    """Return the trials of all grid points, in order, each once."""
     require(
         "trial" in results.coords, "these results do not know their trials; take them as `run` gives them."
     )
@@ -47,23 +61,37 @@ def trials(results: xr.Dataset | xr.DataArray) -> list[Trial]:
     return [one.trial for one in dict.fromkeys(held) if one is not None]
 
 
+@checks_arguments
 def trial_at(results: xr.Dataset | xr.DataArray, **place: Any) -> Any:
-    """The trial at a place, of whatever kind it is; the first one where the place leaves several."""
-    return trials(results.sel(place) if place else results)[0]
+    """Return the trial at a place, given by labels of dimensions. If several trials match, return the first."""
+    try:
+        return trials(results.sel(place) if place else results)[0]
+    except (LookupError, ValueError, TypeError) as error:
+        why = " ".join(str(error).split())
+        raise BadInput(
+            f"{shortened(place)} is no place in these results, which have {dict(results.sizes)}: {why}."
+        ) from error
 
 
+@checks_arguments
 def over_cells(results: xr.Dataset | xr.DataArray, function: Callable[[Any], float]) -> xr.DataArray:
-    """`function(trial)` at every grid point; NaN where nothing was to be run."""
+    """Return `function(trial)` at every grid point, and NaN where the sweep has no cell."""
     require(
         "trial" in results.coords, "these results do not know their trials; take them as `run` gives them."
     )
     known: dict[Any, float] = {}
 
-    def value(held: Ran | None) -> float:
+    def value(held: TrialRef | None) -> float:
         if held is None:
             return np.nan
         if held not in known:
-            known[held] = float(function(held.trial))
+            found = function(held.trial)
+            try:
+                known[held] = float(found)
+            except (TypeError, ValueError):
+                raise BadInput(
+                    f"the function of over_cells must return a number, not {shortened(found)}."
+                ) from None
         return known[held]
 
     held = results.coords["trial"]
@@ -71,17 +99,27 @@ def over_cells(results: xr.Dataset | xr.DataArray, function: Callable[[Any], flo
     return xr.DataArray(numbers, {name: held.coords[name] for name in held.coords}, held.dims)
 
 
+@checks_arguments
 def settings(results: xr.Dataset | xr.DataArray) -> dict[str, Any]:
-    """The fields, by dotted path, that are the same in all trials of these results."""
+    """Return the fields, by dotted path, that are the same in all trials of these results."""
     first, *others = (fields(trial) for trial in trials(results))
     return {path: value for path, value in first.items() if all(o.get(path) == value for o in others)}
+
+
+@checks_arguments
+def require_results_of(results: xr.Dataset, study: str, figures: Collection[str]) -> None:
+    """Refuse results that are not of one of these figures."""
+    require(
+        results.attrs.get("study") == study and results.attrs.get("figure") in figures,
+        f"these results do not say that they belong to {study}/{', '.join(figures)}; take them as `run` gives them.",
+    )
 
 
 # How they are made -----------------------------------------------------------------------------------------------------
 
 
 def assemble(sweep: Sweep, rows: Rows, attrs: Mapping[str, Any] | None = None) -> xr.Dataset:
-    """The results of a sweep from the records of its cells: NaN where there are none."""
+    """Make the results of a sweep from the records of its cells. Cells without a record are NaN."""
     dims, cells = sweep.dims, sweep.cells
     positions = {name: {label: i for i, label in enumerate(labels)} for name, labels in dims.items()}
     shape = tuple(len(labels) for labels in dims.values())
@@ -89,7 +127,7 @@ def assemble(sweep: Sweep, rows: Rows, attrs: Mapping[str, Any] | None = None) -
     held = np.full(tuple(len(dims[name]) for name in axes), None, object)
     points = [tuple(positions[name][point.place[name]] for name in axes) for point in cells.points]
     for at, point in zip(points, cells.points, strict=True):
-        held[at] = Ran(point.trial)
+        held[at] = TrialRef(point.trial)
     seeds = np.array([positions["seed"][seed] for point in cells.points for seed in point.seeds], int)
     grid = np.array(points, int).reshape(len(points), len(axes))
     where = (*grid[cells.which(rows.found)].T, seeds[rows.found])
@@ -103,7 +141,7 @@ def assemble(sweep: Sweep, rows: Rows, attrs: Mapping[str, Any] | None = None) -
     variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
     curves = False
     for name, values in rows.values.items():
-        if name == "logged":  # the trials know it
+        if name == "logged":  # known from the trials
             continue
         curve = name.endswith("_curve") and longest > 0 and values.ndim > 1
         if curve:
@@ -112,7 +150,9 @@ def assemble(sweep: Sweep, rows: Rows, attrs: Mapping[str, Any] | None = None) -
         extra = ("step" if same else "log",) if curve else ()
         extra += names.get(name.removesuffix("_curve") if curve else name, ())
         extra += tuple(f"{name}_{i}" for i in range(len(extra), values.ndim - 1))
-        full = np.full(shape + values.shape[1:], np.nan, np.result_type(values.dtype, np.float32))
+        sizes, kind = shape + values.shape[1:], np.result_type(values.dtype, np.float32)
+        require_memory(math.prod(sizes) * kind.itemsize, f"variable '{name}' over the whole grid")
+        full = np.full(sizes, np.nan, kind)
         full[where] = values
         variables[name] = ((*dims, *extra), full)
     coords: dict[str, Any] = {name: list(labels) for name, labels in dims.items()} | {"trial": (axes, held)}
@@ -126,20 +166,37 @@ def assemble(sweep: Sweep, rows: Rows, attrs: Mapping[str, Any] | None = None) -
             coords["step"] = ((*axes, "log"), steps)
     try:
         return xr.Dataset(variables, coords, attrs=dict(attrs or {}))
-    except ValueError as error:  # a record that is called like an axis, a dimension of two lengths
+    except ValueError as error:  # a record with the name of an axis, or a dimension of two lengths
         raise BadInput(f"the records do not fit into one table: {' '.join(str(error).split())}.") from None
 
 
+@runtime_checkable
+class Experiment(Protocol):
+    """What made results must know of a figure."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def study(self) -> str: ...
+    @property
+    def sweep(self) -> Callable[[Scale], Sweep]: ...
+    def complete(self, results: xr.Dataset) -> xr.Dataset: ...
+
+
+@checks_arguments
 def made(
-    source: "Sweep | Figure",
+    source: Sweep | Experiment,
     variables: Mapping[str, Callable[[Any, np.random.Generator], Any]],
-    scale: "Scale" = "quick",
+    scale: Scale = "quick",
     seeds: int | None = None,
 ) -> xr.Dataset:
-    """Results without training: `variables[name](trial, rng)` is the record of a run. For planted cases and tests.
+    """Make results without training, for made cases of claims and for tests.
 
-    A run is `converged` after as many steps as its trial allows, unless `variables` says otherwise. Made from a figure, the
-    results are completed as stored ones are.
+    `source`: a sweep or a figure. The results of a figure are completed as stored ones are.
+    `variables`: functions of a trial and a random number generator, each of which returns the record of that name. By
+        default a run has converged after the largest number of steps of its trial.
+    `scale`: the scale of the figure.
+    `seeds`: the number of seeds; `None` takes those of the sweep.
     """
     figure = None if isinstance(source, Sweep) else source
     sweep = source if isinstance(source, Sweep) else source.sweep(scale)
@@ -159,7 +216,7 @@ def made(
 
 
 def _stacked(values: Sequence[np.ndarray]) -> np.ndarray:
-    """Arrays of one rank as one, shorter ones filled up with NaN."""
+    """Stack arrays of one rank. Smaller ones are padded with NaN."""
     shape = np.max([value.shape for value in values], axis=0).astype(int)
     if all(value.shape == tuple(shape) for value in values):
         return np.stack(values)
@@ -170,7 +227,7 @@ def _stacked(values: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _as_long(curves: np.ndarray, longest: int) -> np.ndarray:
-    """Curves filled up with NaN to the number of logged steps, where only cells that log fewer have been stored."""
+    """Pad curves with NaN to the number of logged steps, as the stored cells may all log fewer."""
     lack = longest - curves.shape[1]
     if lack <= 0:
         return curves

@@ -1,103 +1,277 @@
-"""What a trial computes, as a digest of its source: records of another digest were made by another trial."""
+"""Computes a digest of the code and files that the numbers of a trial depend on. Rows of another digest are refused.
+
+The digest covers the modules that a trial imports, directly or through others, and the modules that run every trial (`ROOTS`).
+It leaves out the bookkeeping of the lab, and the modules of a study on which no record depends. It also covers the kernels and
+data files that these modules name, the files that fields of the trial name, and the releases of installed packages that a
+plug-in imports. Imports are read from the source code, and nothing is imported. Imports by a computed name are not found.
+"""
 
 import ast
 import hashlib
 import inspect
+import os
+import re
 import sys
 import textwrap
 import types
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lemmata.trial import Trial
 
-SHARED = ("lemmata.bench", "lemmata.reduce")
-"""Rooms of the lab that studies build on: what is imported from them counts as the trial's own."""
+HOME = Path(__file__).parent
 
-APART = ("claims", "figures", "pictures", "planted")
-"""Rooms of a study that no record depends on."""
+ROOTS = ("lemmata.lab.work", "lemmata.descent")
+"""Modules that every trial uses, or may use through `lemmata.Descent` without an import that names them."""
+
+BOOKKEEPING = tuple(
+    f"lemmata.{name}"
+    for name in (
+        *(
+            "cache",
+            "cli",
+            "commands",
+            "desk",
+            "draw",
+            "ending",
+            "errors",
+            "figure",
+            "lab",
+            "meaning",
+            "measure",
+            "notebook",
+            "order",
+        ),
+        *(
+            "progress",
+            "registration",
+            "report",
+            "results",
+            "rows",
+            "scale",
+            "source",
+            "study",
+            "sweep",
+            "terminal",
+        ),
+        "testing",
+    )
+)
+"""Modules that store, judge and show records, with all modules below them. They do not count, except the `ROOTS` among them.
+Every other module of the package counts wherever it is imported."""
+
+INCLUDED = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+
+EXCLUDED_MODULES = ("figures", "ledger")
+"""Modules of a study on which no record depends."""
+
+BASE_PACKAGES = (
+    *("beartype", "equinox", "jax", "jaxlib", "jaxtyping", "matplotlib", "numpy", "optax", "pandas", "scipy"),
+    *("sklearn", "statsmodels", "xarray"),
+)
+"""Packages that the lab depends on. Their releases do not count, as another release only rounds differently. The origin of a
+row names them."""
 
 
 def trial_digest(trial: "Trial") -> str:
-    """16 hexadecimal digits that change with the code of a trial: the module of its class, and every module of the same
-    study (and of the shared rooms) that it imports, with the kernels that lie beside them. Comments, docstrings and layout do
-    not count, but for those of kernels."""
-    return _digest(type(trial))  # pyright: ignore[reportArgumentType]
+    """Return 16 hexadecimal digits that change with all that the numbers of a trial depend on.
+
+    Comments, docstrings and layout of Python code do not count."""
+    return _digest_of(_made_of(trial))
 
 
 def digests(trials: "Iterable[Trial]") -> set[str]:
-    """The digests of all kinds of trials among these."""
+    """Return the digests of all kinds of trials among these."""
     return set(sources(trials).values())
 
 
 def sources(trials: "Iterable[Trial]") -> dict[str, str]:
-    """The digests by where the code is: a module, or a class of the script itself."""
-    kinds: list[Any] = list({type(trial): None for trial in trials})
-    return {
-        k.__module__ if k.__module__ != "__main__" else f"__main__.{k.__name__}": _digest(k) for k in kinds
-    }
+    """Return the digests by the names of what they cover, one name a line.
+
+    These are the module of a trial (or a class of the script itself), then the modules of its parts, then the files that its
+    fields name."""
+    found = dict.fromkeys(map(_made_of, trials))
+    return {"\n".join([*_names(kinds), *files]): _digest_of((kinds, files)) for kinds, files in found}
 
 
-def as_it_is(told: Mapping[str, str]) -> set[str]:
-    """The digests that the code has now which a store tells of. Nothing is imported; code that is not to be found (such as a
-    script) is taken to be what it was."""
-    return {module_digest(name) if _module_path(name) else digest for name, digest in told.items()}
+def current_digests(stored: Mapping[str, str]) -> set[str]:
+    """Return the present digests of what the keys of `stored`, a result of `sources`, name. Nothing is imported.
+
+    If something is not found, such as a script or a file with a relative path, its stored digest is returned."""
+    return {_present(named.split("\n")) or digest for named, digest in stored.items()}
+
+
+def from_script(trial: "Trial") -> bool:
+    """Whether a trial or a part of it is defined in the script itself, whose source other processes do not have."""
+    kinds, _ = _made_of(trial)
+    return any(kind.__module__ == "__main__" for kind in kinds)
 
 
 @cache
-def _digest(kind: type) -> str:
-    return _hash(_main_sources(kind)) if kind.__module__ == "__main__" else module_digest(kind.__module__)
+def module_digest(*modules: str) -> str:
+    """Return the digest of modules, all that they import, and the `ROOTS`."""
+    return _hash(_parts(modules))
+
+
+Made = tuple[tuple[type, ...], tuple[str, ...]]
+"""The classes of a trial and its parts, each once, and the files that its fields name."""
+
+
+def _made_of(trial: "Trial") -> Made:
+    kinds: dict[type, None] = {}
+    files: dict[str, None] = {}
+    _collect(trial, kinds, files)
+    return tuple(kinds), tuple(files)
+
+
+def _collect(value: Any, kinds: dict[type, None], files: dict[str, None]) -> None:
+    """Collect the classes of a trial and its parts, and the strings among their fields that are paths of files."""
+    if isinstance(value, str):
+        if ("." in value or os.sep in value) and os.path.isfile(value):
+            files[value] = None
+    elif isinstance(value, tuple):
+        for item in value:
+            _collect(item, kinds, files)
+    elif names := getattr(type(value), "__dataclass_fields__", None):
+        kinds[type(value)] = None
+        held = vars(value)  # attribute access of an equinox module takes ten times as long
+        for name in names:
+            item = held[name] if name in held else getattr(value, name, None)
+            if type(item) not in (float, int, bool):
+                _collect(item, kinds, files)
+
+
+def _digest_of(made: Made) -> str:
+    kinds, files = made
+    return _digest(kinds, tuple((name, _stamp(name)) for name in files))
 
 
 @cache
-def module_digest(module: str) -> str:
-    """The digest of a module with all that it imports of its study and of the shared rooms."""
-    names = sorted(_imported(module))
-    modules = [f"{name}\n{_code(_module_source(name))}" for name in names]
-    return _hash(modules + [file.read_text() for name in names for file in _kernels(name)])
+def _digest(kinds: tuple[type, ...], files: tuple[tuple[str, Any], ...]) -> str:
+    """Return the digest of classes and files. The stamps of the files are part of the key of the cache."""
+    modules = [name for name in _names(kinds) if not name.startswith("__main__.")]
+    script, used = _script([kind for kind in kinds if kind.__module__ == "__main__"])
+    return _hash_of(modules, [name for name, _ in files], script, used)
 
 
-def _hash(parts: Iterable[str]) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+def _present(named: list[str]) -> str | None:
+    """Return the present digest of modules and files, or None if one of them is not found."""
+    modules = [name for name in named if _module_path(name)]
+    files = [name for name in named if name not in modules]
+    return _hash_of(modules, files) if named[0] in modules and all(map(os.path.isfile, files)) else None
+
+
+def _hash_of(
+    modules: Sequence[str], files: Sequence[str], script: Sequence[str] = (), used: Collection[str] = ()
+) -> str:
+    if not files and not script:
+        return module_digest(*modules)
+    return _hash([*_parts(modules, used), *script, *map(_content, files)])
+
+
+@cache
+def _names(kinds: tuple[type, ...]) -> list[str]:
+    """Return the modules that define a trial and its parts: first that of the trial, then those that it does not import."""
+    first, *others = (k.__module__ if k.__module__ != "__main__" else f"__main__.{k.__name__}" for k in kinds)
+    known, _ = _closure([first])
+    return [first, *sorted({*others} - {first} - known)]
+
+
+def _content(file: str) -> bytes:
+    return hashlib.sha256(Path(file).read_bytes()).digest()
+
+
+def _stamp(file: str) -> tuple[int, int, int]:
+    found = os.stat(file)
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _hash(parts: Iterable[str | bytes]) -> str:
+    texts = (part.encode() if isinstance(part, str) else part for part in parts)
+    return hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]
 
 
 # Modules ---------------------------------------------------------------------------------------------------------------
 
 
-def _imported(module: str) -> set[str]:
-    """A module and all modules of its study and of the shared rooms that it imports, directly or through others."""
-    home = _home(module)
+def _parts(modules: Collection[str], used: Collection[str] = ()) -> Iterator[str | bytes]:
+    """Yield all that the digest of modules covers: normalised code, files that it names, releases of imported packages."""
+    names, releases = _closure(modules, used)
+    for name in sorted(names):
+        yield f"{name}\n{_code(_module_source(name))}"
+        for file in _files(name):
+            yield f"{name}\n{file.name}"
+            yield file.read_bytes()
+    yield from sorted(releases)
+
+
+def _closure(modules: Collection[str], used: Collection[str] = ()) -> tuple[set[str], set[str]]:
+    """Return all modules that count for these and for those that a script uses, and the releases of installed packages."""
+    homes = {_home(module) for module in modules}
     found: set[str] = set()
-    waiting = [module]
+    releases: set[str] = set()
+    waiting = [*modules, *used, *ROOTS]
     while waiting:
         name = waiting.pop()
-        ours = any(name == root or name.startswith(f"{root}.") for root in (home, *SHARED))
-        title_page = name == home != module
-        if (
-            name in found
-            or not ours
-            or title_page
-            or name.split(".")[-1] in APART
-            or not _module_source(name)
-        ):
+        first = name.partition(".")[0]
+        if name in found or first in sys.stdlib_module_names or first in BASE_PACKAGES:
             continue
-        found.add(name)
-        waiting += _imports(name)
-    return found
+        if first != "lemmata" and first not in homes and (release := _release(first)):
+            releases.add(release)
+        elif _module_source(name) and (name in modules or _counts(name, homes)):
+            found.add(name)
+            waiting += [one for other in _imports(name) for one in (*_packages(other, homes), other)]
+    return found, releases
+
+
+def _counts(name: str, homes: Collection[str]) -> bool:
+    """Whether numbers can depend on an imported module."""
+    if name in ROOTS:
+        return True
+    if name == "lemmata" or any(name == one or name.startswith(f"{one}.") for one in BOOKKEEPING):
+        return False
+    home = _home(name)
+    return not _is_study(home, homes) or not {*name[len(home) :].split(".")} & {*EXCLUDED_MODULES}
+
+
+def _is_study(home: str, homes: Collection[str]) -> bool:
+    return home in homes or home.startswith("lemmata.studies.")
 
 
 def _home(module: str) -> str:
-    """The package of the study that a module belongs to."""
+    """Return the package of the study that a module belongs to."""
     words = module.split(".")
     return ".".join(words[:3] if words[:2] == ["lemmata", "studies"] else words[:1])
 
 
 @cache
+def _release(package: str) -> str:
+    """Return the name and version of an installed package. Empty for one that is used from its source, or not found."""
+    try:
+        spec = find_spec(package)
+    except (ImportError, ValueError):
+        return ""
+    places = [] if spec is None else [spec.origin or "", *(spec.submodule_search_locations or ())]
+    if not any({"site-packages", "dist-packages"} & {*Path(place).parts} for place in places):
+        return ""
+    try:
+        return " ".join(
+            f"{name} {version(name)}" for name in sorted(packages_distributions().get(package, ()))
+        )
+    except PackageNotFoundError:
+        return ""
+
+
+@cache
 def _imports(module: str) -> list[str]:
-    """What a module may import, wherever in the file: modules, and names that may be modules or something in them."""
+    """Return the modules that a module imports by name, anywhere in the file.
+
+    A package is among them if something that is not a module is imported from it."""
     path = _module_path(module)
     package = module if path and path.name == "__init__.py" else module.rpartition(".")[0]
     named: list[str] = []
@@ -107,13 +281,23 @@ def _imports(module: str) -> list[str]:
         elif isinstance(node, ast.ImportFrom):
             above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             base = ".".join([*above, *([node.module] if node.module else [])])
-            named += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+            inner = [f"{base}.{alias.name}" for alias in node.names]
+            named += inner
+            if not all(map(_module_path, inner)):
+                named.append(base)
     return named
+
+
+def _packages(name: str, homes: Collection[str]) -> list[str]:
+    """Return the packages that Python imports before a module, except that of a study, which imports claims and figures."""
+    words, home = name.split("."), _home(name)
+    first = len(home.split(".")) + 1 if _is_study(home, homes) else 1
+    return [".".join(words[:length]) for length in range(first, len(words))]
 
 
 @cache
 def _module_path(name: str) -> Path | None:
-    """The file of a module, found without importing anything: none for what is no module, or not written in Python."""
+    """Return the file of a module, without importing anything, or None for a name that is no module of Python code."""
     if not all(word.isidentifier() for word in name.split(".")):
         return None
     loaded = sys.modules.get(name)
@@ -124,40 +308,76 @@ def _module_path(name: str) -> Path | None:
     places = [
         place
         for folder in _folders(package)
-        for place in (folder / f"{word}.py", folder / word / "__init__.py")
+        for place in (folder / word / "__init__.py", folder / f"{word}.py")
     ]
     return next((place for place in places if place.is_file()), None)
 
 
 def _folders(package: str) -> list[Path]:
-    """Where the modules of a package are."""
+    """Return the folders of the modules of a package."""
     loaded = sys.modules.get(package)
     if loaded is not None:
         return [Path(folder) for folder in getattr(loaded, "__path__", ())]
     if not package:
         return [Path(folder) for folder in sys.path]
     path = _module_path(package)
-    return [path.parent] if path is not None and path.name == "__init__.py" else []
+    if path is not None:
+        return [path.parent] if path.name == "__init__.py" else []
+    folders = [folder / package.rpartition(".")[2] for folder in _folders(package.rpartition(".")[0])]
+    return [folder for folder in folders if folder.is_dir()]  # a namespace package
 
 
-def _kernels(name: str) -> list[Path]:
-    """The files of C++ beside a module that it names, with the headers that such files share."""
+@cache
+def _files(name: str) -> list[Path]:
+    """Return the data files and kernels that string constants of a module name.
+
+    These are files beside it, files in folders beside it, and kernels of the lab with the headers that they include.
+    """
     path = _module_path(name)
-    beside = sorted(path.parent.glob("*.cc")) if path is not None else []
-    named = [file for file in beside if file.name in _module_source(name)]
-    return [part for file in named for part in (file, *headers(file))]
+    if path is None:
+        return []
+    words = sorted(_texts(_parsed(_module_source(name))))
+    folders = [path.parent, *(folder for word in words if (folder := path.parent / word).is_dir())]
+    named = {file for folder in folders for word in words if (file := folder / word).is_file()}
+    named |= {file for file in (HOME / "kernels").glob("*.cc") if file.name in words}
+    named |= {header for file in named if file.suffix == ".cc" for header in headers(file)}
+    return sorted(file for file in named if file.suffix != ".py")
+
+
+def _texts(tree: ast.AST) -> set[str]:
+    """Return the string constants of a module that could be relative paths."""
+    texts = {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    return {
+        text
+        for text in texts
+        if 0 < len(text) < 100 and text.isprintable() and text.strip("./") and text[0] != "/"
+    }
 
 
 def headers(kernel: Path) -> list[Path]:
-    """The headers that a file of C++ may include: the lab's, and those that lie beside it."""
-    return sorted({*Path(__file__).parent.glob("*.h"), *kernel.parent.glob("*.h")})
+    """Return the headers that a file of C++ includes, directly or through others: the lab's, and those that lie beside it."""
+    found: set[Path] = set()
+    waiting = [kernel]
+    while waiting:
+        file = waiting.pop()
+        for name in INCLUDED.findall(file.read_text(encoding="utf-8")):
+            places = (folder / name for folder in (file.parent, HOME / "kernels"))
+            header = next((place for place in places if place.is_file()), None)
+            if header is not None and header not in found:
+                found.add(header)
+                waiting.append(header)
+    return sorted(found)
 
 
 @cache
 def _module_source(name: str) -> str:
     path = _module_path(name)
     try:
-        return path.read_text() if path is not None else ""
+        return path.read_text(encoding="utf-8") if path is not None else ""
     except OSError:
         return ""
 
@@ -165,27 +385,32 @@ def _module_source(name: str) -> str:
 # Scripts and notebooks -------------------------------------------------------------------------------------------------
 
 
-def _main_sources(kind: type) -> list[str]:
-    """The code of a class that was written in the script or notebook itself, and of what it names there."""
+def _script(kinds: list[type]) -> tuple[list[str], set[str]]:
+    """Return the code of classes of a script or notebook with all that they use there, and the modules that this code uses."""
     main = vars(sys.modules["__main__"])
+    own = {base.__name__: base for kind in kinds for base in kind.__mro__ if base.__module__ == "__main__"}
     found: dict[str, str] = {}
-    waiting = [kind.__name__, *(base.__name__ for base in kind.__mro__ if base.__module__ == "__main__")]
+    modules: set[str] = set()
+    waiting = list(own)
     while waiting:
         name = waiting.pop()
-        thing = kind if name == kind.__name__ else main.get(name)
-        if name in found or thing is None or isinstance(thing, types.ModuleType):
+        thing = own.get(name, main.get(name))
+        home = getattr(thing, "__name__" if isinstance(thing, types.ModuleType) else "__module__", None)
+        if name in found or thing is None:
             continue
-        if getattr(thing, "__module__", None) == "__main__" and callable(thing):
+        if home == "__main__" and callable(thing):
             source = _source_of(thing)
             waiting += [node.id for node in ast.walk(_parsed(source)) if isinstance(node, ast.Name)]
             found[name] = _code(source)
         elif isinstance(thing, int | float | complex | str | tuple):
             found[name] = repr(thing)
-    return [f"{name}\n{found[name]}" for name in sorted(found)]
+        elif isinstance(home, str):
+            modules.add(home)
+    return [f"{name}\n{found[name]}" for name in sorted(found)], modules
 
 
 def _source_of(thing: Any) -> str:
-    """The source of a function or class; what its functions were compiled to where there is none to be had."""
+    """Return the source of a function or class, or its compiled code if there is no source."""
     try:
         return textwrap.dedent(inspect.getsource(thing))
     except (OSError, TypeError):
@@ -207,10 +432,11 @@ def _compiled(code: types.CodeType) -> str:
 
 @cache
 def _code(source: str) -> str:
-    """Code as a tree without comments, docstrings and layout, the same for every Python that can read it."""
-    return _plain(_parsed(source))
+    """Return code in a normal form without comments, docstrings and layout. It does not depend on the version of Python."""
+    return plain(_parsed(source))
 
 
+@lru_cache(maxsize=1)  # the same module is parsed several times in a row
 def _parsed(source: str) -> ast.AST:
     try:
         return ast.parse(source)
@@ -218,14 +444,13 @@ def _parsed(source: str) -> ast.AST:
         return ast.Constant(source)
 
 
-def _plain(node: Any) -> str:
+def plain(node: Any) -> str:
+    """Return a syntax tree as text without comments, docstrings and layout, the same for every Python that can read it."""
     if isinstance(node, ast.AST):
-        shown = [
-            f"{name}={_plain(value)}" for name, value in ast.iter_fields(node) if value not in (None, [])
-        ]
+        shown = [f"{name}={plain(value)}" for name, value in ast.iter_fields(node) if value not in (None, [])]
         return f"{type(node).__name__}({','.join(shown)})"
     if isinstance(node, list):
-        return f"[{','.join([_plain(item) for item in node if not _is_docstring(item)])}]"
+        return f"[{','.join([plain(item) for item in node if not _is_docstring(item)])}]"
     return repr(node)
 
 

@@ -1,83 +1,27 @@
-"""What a paper is to the lab: a study with its figures and claims, and the registry of studies.
+"""What a paper is to the lab: a study, its title page, and the registry of studies.
 
-Everything here is light: importing it, and listing all studies, touches neither JAX nor results. What is heavy lives in the
-study's other rooms (`figures`, `measures`, `theory`, `pictures`, `planted`) and is loaded when it is asked for.
+Everything here is light. Listing all studies reads the registration of each (`lock.json`) and imports neither JAX nor results.
+The modules of a study (`figures`, `theory`, `ledger`) are loaded when they are asked for.
 """
 
 import importlib
 import json
 import pkgutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.metadata import entry_points
-from math import isinf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any
 
-from lemmata.errors import BadInput, note, require, unknown
+from lemmata.arguments import checks_arguments
+from lemmata.errors import BadInput, note, place_of, require, unknown
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
-    import matplotlib.figure
     import xarray as xr
 
-    from lemmata.lab.order import Order
-    from lemmata.measure.compare import Condition, Verdict
-    from lemmata.sweep import Sweep
-
-Scale = Literal["smoke", "quick", "paper"]
-SCALES: tuple[Scale, ...] = get_args(Scale)
-Kind = Literal["law", "bound", "for-all", "probability", "order", "rival", "identity"]
-Value = TypeVar("Value")
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One statement of a paper that a result can contradict, as light data. It says beforehand what would refute it.
-
-    `statement` is what the paper says (sign, quantifier and set included), `reference` where. `kind` says how the judge reads
-    it: a `law` (an exponent, a constant), a `bound` (one side), `for-all` (every run), a `probability`, an `order` (rises,
-    first this then that), a `rival` (the paper's number against others'), an `identity` (to rounding).
-
-    `measure` names a function of the study's `measures`, called with the results of `figure` and `options`. It gives an
-    estimate; for a `for-all` claim a number for every run. The claim holds when the interval lies inside `tolerance`
-    (for-all: when every
-    run does); `reason` says why the tolerance is what it is. `predicted` is the prediction in words, `value` the number itself.
-
-    `region` names a function of `measures` that marks the cells which the number comes from (all, if empty). `conditions` names
-    a function of `theory` that gives the theorem's own conditions at a trial: they are looked at in every cell of the region.
-    Runs that diverged, failed or were capped count only if `uses` names their status.
-    """
-
-    id: str
-    statement: str
-    figure: str
-    reference: str
-    kind: Kind
-    predicted: str
-    tolerance: tuple[float, float]
-    reason: str
-    measure: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    value: float | None = None
-    rivals: Mapping[str, float] = field(default_factory=dict)
-    region: str = ""
-    conditions: str = ""
-    uses: tuple[str, ...] = ()
-
-    def __post_init__(self):
-        low, high = self.tolerance
-        if self.kind not in get_args(Kind):
-            raise unknown(f"kind of claim '{self.id}'", self.kind, get_args(Kind))
-        require(low < high, f"the tolerance of claim '{self.id}' is empty: {low:g} to {high:g}.")
-        one_sided = isinf(low) != isinf(high)
-        require(
-            self.kind != "bound" or one_sided,
-            f"claim '{self.id}' is a bound: one end of its tolerance is infinite.",
-        )
-        require(self.kind != "rival" or bool(self.rivals), f"claim '{self.id}' names no rival.")
+    from lemmata.figure import Claim, Figure
+    from lemmata.measure.compare import Condition, Verdicts
 
 
 @dataclass(frozen=True)
@@ -105,108 +49,150 @@ class Prediction:
 
 
 @dataclass(frozen=True)
-class Question:
-    """What an adaptive run of a figure refines: the critical value of one axis (`threshold`) as a power of another (`over`).
+class Entry:
+    """What is registered of a claim, in `lock.json`.
 
-    `success(results)` says which runs succeeded (1, 0, NaN where not run). Both names are axes of the sweep or coordinates that
-    the results derive from them.
-    """
-
-    success: "Callable[[xr.Dataset], xr.DataArray]"
-    threshold: str
-    over: str
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A sweep, a picture of its results, and how the paper was read.
-
-    `sweep(scale)` is what to run. `picture(results, verdicts)` returns a matplotlib figure. `complete(results)` adds derived
-    coordinates and variables (the SNR of a signal norm) to the stored ones before anybody looks at them. `question` is the
-    boundary that an adaptive run refines. `readings` are the ways in which the paper can be read, by name: fields to set; the
-    first is the one nearest to the text. `draw_number` chooses the seeds (see `registration`).
+    `kind`, `holds`: how its number is judged, and what it must be, in words.
+    `source`, `where`: who says it, and the number in the paper.
+    `digest`: 16 hexadecimal digits that change with what the claim measures; `draw`: which draw of the seeds judges it.
     """
 
     id: str
-    sweep: "Callable[[Scale], Sweep]"
-    picture: "Callable[[xr.Dataset, list[Verdict]], matplotlib.figure.Figure]"
-    reading: str
-    complete: "Callable[[xr.Dataset], xr.Dataset]" = lambda results: results
-    question: Question | None = None
-    readings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    study: str = ""
-    draw_number: int = 0
-
-    def order(self, scale: str = "quick", **options: Any) -> "Order":
-        """An order for this figure. Options: `changes` (dotted paths to values), `axes`, `seeds`, `out`, `reading`."""
-        from lemmata.lab.order import Order
-
-        return Order(self, scale_named(scale), **options)
-
-    def run(
-        self,
-        scale: str = "quick",
-        workers: int = 0,
-        progress: bool = False,
-        executor: "Executor | None" = None,
-        **options: Any,
-    ) -> "xr.Dataset":
-        """Run what is missing of the figure and return its results: here, by worker processes, or by any
-        `concurrent.futures.Executor`. Options are those of `order`."""
-        from lemmata.lab.pool import Pool
-        from lemmata.progress import bar, silence
-
-        order = self.order(scale, **options)
-        with Pool(workers, executor) as pool, bar(order.name) if progress else silence() as told:
-            return order.run(pool, told)
-
-    def draw(
-        self, results: "xr.Dataset", verdicts: "list[Verdict] | None" = None
-    ) -> "matplotlib.figure.Figure":
-        """The picture of some results of this figure."""
-        return self.picture(results, verdicts or [])
+    figure: str
+    statement: str
+    source: str
+    where: str
+    kind: str
+    holds: str
+    headline: bool
+    digest: str
+    draw: int
 
 
 @dataclass(frozen=True)
 class Study:
-    """The title page of a paper: what it is about, its figures and claims, and where the rest is found.
+    """The title page of a paper.
 
-    `figures` maps a figure's id to its title. `package` holds the rooms: `figures` (`FIGURES`, `template()`), `measures`,
-    `theory` (conditions; `predict(trial)`), `planted` (`PLANTED`), and the lock of the claims.
+    `id`, `title`, `summary`, `citation`: its name, what it is about, and its BibTeX entry.
+    `package`: the package with its modules: `figures` (`FIGURES`, `template()`), `theory` (`predict(trial)`), `ledger`
+        (`LEDGER`), and its registration, `lock.json`.
     """
 
     id: str
     title: str
     summary: str
     citation: str
-    figures: Mapping[str, str]
-    claims: "tuple[Claim, ...]"
     package: str
-    ledger: tuple[Statement, ...] = ()
 
-    def figure(self, id: str) -> Figure:
+    # Light: what is registered ------------------------------------------------------------------------------------------
+
+    @property
+    def folder(self) -> Path:
+        return Path(importlib.import_module(self.package).__file__ or "").parent
+
+    @cached_property
+    def lock(self) -> dict[str, Any]:
+        """The registration: `figures` (titles by id), `claims`, `history`; empty before the first `lemmata lock`."""
+        path = self.folder / "lock.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+    @property
+    def figures(self) -> Mapping[str, str]:
+        """The titles of its figures by id."""
+        return self.lock.get("figures") or {one.id: one.title for one in self.all_figures}
+
+    @cached_property
+    def entries(self) -> Mapping[str, Entry]:
+        """What is registered of its claims, by id. Claims that are not registered yet are described from their figures."""
+        if self.lock:
+            return {id: Entry(id=id, **entry) for id, entry in self.lock["claims"].items()}
+        from lemmata.registration import described
+
+        return {claim.id: described(claim, "", 0) for claim in self.claims}
+
+    @checks_arguments
+    def draw_number(self, figure: str) -> int:
+        """The number of times that the seeds of a figure have been drawn anew; 0 before anything was registered."""
+        return max((one.draw for one in self.bearing_on(figure)), default=0)
+
+    @checks_arguments
+    def bearing_on(self, figure: str) -> list[Entry]:
+        """What is registered of the claims that the results of a figure can refute."""
+        return [one for one in self.entries.values() if one.figure == figure]
+
+    @cached_property
+    def published(self) -> tuple[dict[str, Any], ...]:
+        """The verdicts that the study publishes (`verdicts.json`, made by `lemmata report STUDY --to FILE.json`)."""
+        path = self.folder / "verdicts.json"
+        return tuple(json.loads(path.read_text(encoding="utf-8"))["verdicts"]) if path.exists() else ()
+
+    # Loaded when asked for ----------------------------------------------------------------------------------------------
+
+    @checks_arguments
+    def module(self, name: str) -> Any:
+        """One of the study's modules, loaded."""
+        try:
+            return importlib.import_module(f"{self.package}.{name}")
+        except (Exception, SystemExit) as error:
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            where = place_of(error, self.folder)
+            raise BadInput(
+                f"the module '{name}' of the study '{self.id}' cannot be loaded: {why}{where}"
+            ) from error
+
+    @cached_property
+    def _figures(self) -> "dict[str, Figure]":
+        return {figure.id: figure for figure in self.module("figures").FIGURES}
+
+    @property
+    def all_figures(self) -> "tuple[Figure, ...]":
+        """Its figures, as they stand in the source."""
+        return tuple(self._figures.values())
+
+    @checks_arguments
+    def figure(self, id: str) -> "Figure":
         if id not in self.figures:
             raise unknown(f"figure of {self.id}", id, self.figures)
-        found = self.room("figures").FIGURES[id]
-        return replace(found, study=self.id, draw_number=self.draw_number(id))
+        if id not in self._figures:
+            raise BadInput(
+                f"the figure '{id}' of '{self.id}' is registered, but gone; run: lemmata lock {self.id}"
+            )
+        return replace(self._figures[id], study=self.id, draw_number=self.draw_number(id) if self.lock else 0)
 
-    def claim(self, id: str) -> Claim:
+    @cached_property
+    def claims(self) -> "tuple[Claim, ...]":
+        """The claims of all its figures. Each knows its figure, and made results on which it holds."""
+        return tuple(
+            replace(claim, figure=figure.id, upheld_by=claim.upheld_by or figure.upheld_by)
+            for figure in self.all_figures
+            for claim in figure.claims
+        )
+
+    @checks_arguments
+    def claim(self, id: str) -> "Claim":
         known = {claim.id: claim for claim in self.claims}
         if id not in known:
             raise unknown(f"claim of {self.id}", id, known)
         return known[id]
 
-    def bearing_on(self, figure: str) -> list[Claim]:
-        """The claims that the results of a figure can contradict."""
-        return [claim for claim in self.claims if claim.figure == figure]
+    @property
+    def ledger(self) -> tuple[Statement, ...]:
+        """The numbered statements of the paper, and what each is held against."""
+        return self.module("ledger").LEDGER
 
     def template(self) -> Any:
         """The trial that `predict` starts from."""
-        return self.room("figures").template()
+        return self.module("figures").template()
 
+    @checks_arguments
     def predict(self, trial: Any) -> "tuple[list[Condition], list[Prediction]]":
         """The conditions of the theorems at a trial, with margins, and what they predict for it."""
-        theory = self.room("theory")
+        theory, own = self.module("theory"), type(self.template())
+        require(
+            isinstance(trial, own),
+            f"the formulas of '{self.id}' take a {own.__name__} (change the one that `template()` gives), "
+            f"not a {type(trial).__name__}.",
+        )
         from jax.errors import JaxRuntimeError
         from numpy.linalg import LinAlgError
 
@@ -218,82 +204,66 @@ class Study:
                 f"the formulas of '{self.id}' leave the numbers of a computer here: {why}"
             ) from error
 
+    @checks_arguments
     def check(
         self, *results: "xr.Dataset", only: str | None = None, rate: float | None = None, inside: bool = False
-    ) -> "list[Verdict]":
-        """A verdict for every claim that bears on these results (of one figure or several, under one reading or several),
-        judged together: the false discovery rate of all is kept at `rate` (5 %, looks paid for). With `inside` only cells
-        that satisfy a claim's conditions count."""
-        from lemmata.measure.judge import judge, together
+    ) -> "Verdicts":
+        """Judge every claim that bears on these results, together.
+
+        `results`: of one figure or several, under one reading or several.
+        `only`: the id of the one claim to judge.
+        `rate`: the false discovery rate of all that are judged; by default 5 %, less for repeated looks.
+        `inside`: whether only cells that meet a claim's conditions count.
+        """
+        from lemmata.measure.compare import Verdicts
+        from lemmata.measure.judge import judge, together, with_inner
+        from lemmata.results import require_results_of
 
         if only is not None:
             self.claim(only)
+        require(
+            rate is None or 0 < rate < 1,
+            f"the rate of false discoveries lies between 0 and 1, unlike {rate}.",
+        )
         for one in results:
-            require(
-                one.attrs.get("study") == self.id and one.attrs.get("figure") in self.figures,
-                f"these results do not say that they belong to a figure of {self.id}; take them as `run` gives them.",
-            )
-        judged = [
-            judge(claim, one, *self.parts(claim), inside=inside)
+            require_results_of(one, self.id, self.figures)
+        pairs = [
+            (claim, one)
             for claim in self.claims
             for one in results
             if claim.figure == one.attrs["figure"] and only in (None, claim.id)
         ]
-        return together(judged, rate)
-
-    def parts(
-        self, claim: Claim
-    ) -> "tuple[Callable[..., Any], Callable[..., Any] | None, Callable[..., Any] | None]":
-        """The functions that a claim names: its measure, its region, its conditions."""
-        measures = self.room("measures")
-        region = getattr(measures, claim.region) if claim.region else None
-        conditions = getattr(self.room("theory"), claim.conditions) if claim.conditions else None
-        return getattr(measures, claim.measure), region, conditions
-
-    def room(self, name: str) -> Any:
-        """A room of the study, loaded."""
-        try:
-            return importlib.import_module(f"{self.package}.{name}")
-        except (Exception, SystemExit) as error:
-            why = " ".join(f"{type(error).__name__}: {error}".split())
-            raise BadInput(f"the room '{name}' of the study '{self.id}' cannot be loaded: {why}") from error
-
-    @property
-    def folder(self) -> Path:
-        return Path(importlib.import_module(self.package).__file__ or "").parent
-
-    @cached_property
-    def lock(self) -> dict[str, dict[str, Any]]:
-        """What was registered of each claim: `digest` and `draw` (see `registration`)."""
-        path = self.folder / "lock.json"
-        return json.loads(path.read_text()) if path.exists() else {}
-
-    @cached_property
-    def published(self) -> tuple[dict[str, Any], ...]:
-        """The verdicts that the study publishes (`verdicts.json`, made by `lemmata report STUDY --to FILE.json`)."""
-        path = self.folder / "verdicts.json"
-        return tuple(json.loads(path.read_text())["verdicts"]) if path.exists() else ()
-
-    def finding(self, line: Statement) -> str:
-        """What came out for a statement of the ledger: the published verdicts of its claims, and what else is known."""
-        said = [line.finding] if line.finding else []
-        words = line.held_against.split(", ")
-        for id in [word.removeprefix("claim ") for word in words if word.startswith("claim ")]:
-            own = [v for v in self.published if v["id"] == id]
-            outcome = " / ".join(dict.fromkeys(v["verdict"] for v in own)) or "not judged yet"
-            stale = any(v["draw"] != self.draw_number(self.claim(id).figure) for v in own)
-            loose = next((f" ({v['looseness']})" for v in own if v["looseness"]), "")
-            said.append(f"{id}: {outcome}{loose}{', before it was changed' if stale else ''}")
-        return "; ".join(said)
-
-    def draw_number(self, figure: str) -> int:
-        """The number of times that the seeds of a figure have been drawn anew; 0 before anything was registered."""
-        return max(
-            (self.lock.get(claim.id, {}).get("draw", 0) for claim in self.bearing_on(figure)), default=0
+        judged = together([judge(claim, one, inside) for claim, one in pairs], rate, self.family_sizes)
+        return Verdicts(
+            v if inside else with_inner(v, claim, one) for v, (claim, one) in zip(judged, pairs, strict=True)
         )
 
+    @property
+    def family_sizes(self) -> Mapping[str, int]:
+        """How many verdicts each family of claims has, as registered: one for every claim and reading."""
+        from lemmata.measure.compare import family_of
+
+        sizes: dict[str, int] = {}
+        for one in self.entries.values():
+            readings = len(self.figure(one.figure).readings) or 1
+            name = family_of(one.source)
+            sizes[name] = sizes.get(name, 0) + readings
+        return sizes
+
+    @checks_arguments
+    def finding(self, line: Statement) -> str:
+        """What came out for a statement of the ledger: the published verdicts of its claims, and what else is known."""
+        words = [line.finding] if line.finding else []
+        for id in [w.removeprefix("claim ") for w in line.held_against.split(", ") if w.startswith("claim ")]:
+            own = [v for v in self.published if v["id"] == id]
+            outcome = " / ".join(dict.fromkeys(v["verdict"] for v in own)) or "not judged yet"
+            stale = any(v["draw"] != self.draw_number(self.entries[id].figure) for v in own)
+            loose = next((f" ({v['looseness']})" for v in own if v["looseness"]), "")
+            words.append(f"{id}: {outcome}{loose}{', before it was changed' if stale else ''}")
+        return "; ".join(words)
+
     def __repr__(self) -> str:
-        return f"Study('{self.id}': {len(self.figures)} figures, {len(self.claims)} claims)"
+        return f"Study('{self.id}': {len(self.figures)} figures, {len(self.entries)} claims)"
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -301,14 +271,17 @@ class Study:
         figures = "".join(
             f"<li><code>{id}</code>: {escape(title)}</li>" for id, title in self.figures.items()
         )
-        return f"<b>{escape(self.title)}</b><p>{escape(self.summary)}</p><ul>{figures}</ul>{len(self.claims)} claims"
+        return f"<b>{escape(self.title)}</b><p>{escape(self.summary)}</p><ul>{figures}</ul>{len(self.entries)} claims"
 
 
 @cache
 def studies() -> dict[str, Study]:
-    """Every study by its id: the lab's own, then those that other packages announce (`lemmata.studies`)."""
-    import lemmata.studies as own
+    """Return every study by its id: the lab's own, then those that other packages announce (`lemmata.studies`).
 
+    >>> "multihead" in studies()
+    True
+    """
+    own = importlib.import_module("lemmata.studies")  # `lemmata.studies` is this function
     found = [
         importlib.import_module(f"{own.__name__}.{m.name}").STUDY for m in pkgutil.iter_modules(own.__path__)
     ]
@@ -318,6 +291,7 @@ def studies() -> dict[str, Study]:
             announced = point.load()
             require(isinstance(announced, Study), f"it is a {type(announced).__name__}, not a Study")
             require(announced.id not in known, f"the id '{announced.id}' is taken already")
+            announced.entries  # noqa: B018  (one that is not registered loads its figures here)
             known[announced.id] = announced
         except (Exception, SystemExit) as error:  # a broken plug-in must not take the others along
             why = " ".join(f"{type(error).__name__}: {error}".split()).removeprefix("BadInput: ")
@@ -325,21 +299,33 @@ def studies() -> dict[str, Study]:
     return known
 
 
+@checks_arguments
 def study(id: str) -> Study:
-    """The study with this id."""
+    """Return the study with this id.
+
+    >>> study("multihead")
+    Study('multihead': ... figures, ... claims)
+    """
     if id not in studies():
         raise unknown("study", id, studies())
     return studies()[id]
 
 
-def scale_named(name: str) -> Scale:
-    """The scale of this name."""
-    for known in SCALES:
-        if known == name:
-            return known
-    raise unknown("scale", name, SCALES)
+@checks_arguments
+def study_or_package(name: str) -> Study:
+    """Return the study with this id, or the one in the package of this name, whether or not it is announced.
 
-
-def by_scale(scale: Scale, smoke: Value, quick: Value, paper: Value) -> Value:
-    """The one of three that belongs to a scale."""
-    return {"smoke": smoke, "quick": quick, "paper": paper}[scale]
+    >>> study_or_package("lemmata.studies.multihead").id
+    'multihead'
+    """
+    if name in studies() or not all(word.isidentifier() for word in name.split(".")):
+        return study(name)
+    try:
+        found = importlib.import_module(name).STUDY
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith(name.partition(".")[0]):
+            return study(name)  # there is no such package either
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise BadInput(f"the package '{name}' has no study that can be loaded: {why}.") from error
+    require(isinstance(found, Study), f"STUDY of the package '{name}' is no Study.")
+    return found

@@ -1,4 +1,4 @@
-"""A sweep: a template trial, named axes over its fields, and seeds; its cells, and the buckets they fall into."""
+"""Sweeps: a template trial, named axes over its fields, and seeds. A sweep gives cells, which are grouped into buckets."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,19 +11,44 @@ from typing import Any, NamedTuple, overload
 import jax
 import numpy as np
 
-from lemmata.errors import BadInput, require, require_memory
-from lemmata.trial import Trial, fields, fitted, identities, identity, put, put_all
+from lemmata.arguments import checks_arguments
+from lemmata.errors import BadInput, require, require_memory, shortened
+from lemmata.notebook import Sheet, Shown, html, labels_text
+from lemmata.trial import (
+    Trial,
+    changed_trial,
+    fields,
+    fitted,
+    get,
+    identities,
+    identity,
+    kind,
+    put_all,
+    require_fields,
+    require_seeds,
+)
 
 CELL_BYTES = 1000
-"""What a cell takes in the memory of the driver, about."""
+"""About how many bytes a cell takes in the memory of the driver."""
+
+POINT_BYTES = 8000
+"""About how many bytes a grid point takes, which holds a trial."""
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class Axis:
     """One named dimension of a sweep.
 
-    `values` label the dimension. `place` puts a value into a trial: a field's dotted path, or a function
-    `(trial, value) -> trial` when one axis moves several fields at once.
+    `name`: the name of the dimension in the results.
+    `values`: the labels of the dimension.
+    `place`: the dotted path of the field to set, or a function `(trial, value) -> trial` that changes several fields.
+
+    >>> from lemmata.trial import put_all
+    >>> both = Axis("samples", (4, 8), lambda trial, n: put_all(trial, {"data.samples": n, "data.dim": 10 * n}))
+    >>> from lemmata import study
+    >>> both.apply(study("benign-overfitting").template(), 8).data.dim
+    80
     """
 
     name: str
@@ -44,36 +69,60 @@ class Axis:
             ) from None
         require(not twice, f"axis '{self.name}' holds a value twice.")
 
-    def apply(self, trial: Any, value: Any) -> Any:
-        """The trial with the value in its place. What a function has no use for is bad input: it comes from outside."""
+    @checks_arguments
+    def apply(self, trial: Trial, value: Any) -> Any:
+        """Return the trial with this value of the axis. Raises `BadInput` if the function of the axis cannot use the value."""
+        return self._applied(trial, value)
+
+    def _applied(self, trial: Trial, value: Any) -> Trial:
+        """As `apply`, without checks of the arguments, because it is called for every grid point of a sweep."""
         if isinstance(self.place, str):
-            return put(trial, self.place, value)
+            return changed_trial(trial, {self.place: value})
         try:
-            return self.place(trial, value)
+            changed = self.place(trial, value)
         except BadInput:
             raise
         except (LookupError, ArithmeticError, TypeError, ValueError) as error:
             why = " ".join(f"{type(error).__name__}: {error}".split())
             raise BadInput(f"axis '{self.name}' cannot be {value!r} for this trial ({why}).") from error
+        require(
+            isinstance(changed, Trial),
+            f"the function of axis '{self.name}' must return a trial, not {shortened(changed)}.",
+        )
+        return changed
 
-    def moved(self, template: Any) -> set[str]:
-        """The fields that the axis decides, whatever the template says."""
+    @checks_arguments
+    def moved(self, template: Trial) -> set[str]:
+        """Return the fields that the axis sets."""
         if isinstance(self.place, str):
             return {self.place}
-        seen = [fields(template)] + [fields(self.apply(template, value)) for value in self.values]
+        seen = [fields(template)] + [fields(self._applied(template, value)) for value in self.values]
         return {path for path in seen[0] if any(one.get(path) != seen[0][path] for one in seen[1:])}
 
 
+@checks_arguments
 def axis(path: str, values: Iterable[Any], name: str | None = None) -> Axis:
-    """An axis over one field; its name is the last word of the path."""
-    return Axis(
-        name or path.rpartition(".")[2], tuple(v.item() if hasattr(v, "item") else v for v in values), path
-    )
+    """Make an axis over one field.
+
+    `path`: the dotted path of the field.
+    `values`: the values that it takes.
+    `name`: the name of the dimension in the results; by default the last word of the path.
+
+    >>> axis("data.samples", (4, 8))
+    Axis(name='samples', values=(4, 8), place='data.samples')
+    """
+    return Axis(name or path.rpartition(".")[2], tuple(map(_plain_value, values)), path)
+
+
+def _plain_value(value: Any) -> Any:
+    """Convert a number of NumPy or JAX to one of Python. Other values are returned as they are."""
+    return value.item() if getattr(value, "shape", None) == () else value
 
 
 def geometric(low: float, high: float, count: int) -> tuple[float, ...]:
-    """Numbers in equal ratios, in four digits: the last bits of NumPy's logarithms and powers are not the same on every
-    processor, and a cell is known by all bits of its numbers.
+    """Return numbers in equal ratios, rounded to four digits.
+
+    The identity of a cell depends on all bits of its numbers, and the last bits of NumPy's powers depend on the processor.
 
     >>> geometric(0.1, 10, 5)
     (0.1, 0.3162, 1.0, 3.162, 10.0)
@@ -83,7 +132,7 @@ def geometric(low: float, high: float, count: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Cell:
-    """A trial at one grid point (`point`: the value of every axis) with one seed."""
+    """A trial at one grid point with one seed. `point` holds the value of every axis."""
 
     trial: Trial
     seed: int
@@ -91,7 +140,7 @@ class Cell:
 
     @property
     def place(self) -> Mapping[str, Any]:
-        """Its position in the results, by dimension."""
+        """The labels of the cell in the results, by dimension."""
         return {**self.point, "seed": self.seed}
 
     @cached_property
@@ -100,7 +149,7 @@ class Cell:
 
 
 class Point(NamedTuple):
-    """A grid point with the seeds that are run there."""
+    """A grid point: its trial, the value of every axis, and the seeds that are run there."""
 
     trial: Trial
     place: Mapping[str, Any]
@@ -108,7 +157,7 @@ class Point(NamedTuple):
 
 
 class Cells(Sequence[Cell]):
-    """Cells in order, kept as grid points with seeds and made when they are looked at: a million of them take little room."""
+    """A sequence of cells. It stores grid points with seeds and makes cells on access: a million take little memory."""
 
     def __init__(self, points: Iterable[Point]):
         self.points = tuple(points)
@@ -116,7 +165,7 @@ class Cells(Sequence[Cell]):
 
     @staticmethod
     def of(cells: Iterable[Cell]) -> "Cells":
-        """Cells that were made already."""
+        """Return cells as `Cells`."""
         if isinstance(cells, Cells):
             return cells
         runs = (list(run) for _, run in groupby(cells, lambda cell: (id(cell.trial), id(cell.point))))
@@ -137,9 +186,9 @@ class Cells(Sequence[Cell]):
         return self.at(places) if isinstance(index, slice) else self.at(places[None])[0]
 
     def at(self, places: np.ndarray) -> list[Cell]:
-        """The cells at these places."""
+        """Return the cells at these indices."""
         which = self.which(places)
-        behind = places - self._ends[which]  # the places of their seeds, counted from the last
+        behind = places - self._ends[which]  # indices of their seeds, counted from the last one
         found = []
         for number, seed in zip(which.tolist(), behind.tolist(), strict=True):
             trial, place, seeds = self.points[number]
@@ -147,7 +196,7 @@ class Cells(Sequence[Cell]):
         return found
 
     def named(self, ids: np.ndarray) -> list[Cell] | None:
-        """The cells with these identities; nothing where one of them is not here."""
+        """Return the cells with these identities, or None if one of them is not here."""
         if not len(self):
             return None
         at = np.searchsorted(self.ids, ids, sorter=self._by_id)
@@ -156,23 +205,23 @@ class Cells(Sequence[Cell]):
 
     @property
     def trials(self) -> Iterator[Trial]:
-        """The trial of every grid point."""
+        """Yield the trial of every grid point."""
         return (point.trial for point in self.points)
 
     def which(self, places: np.ndarray) -> np.ndarray:
-        """The grid points (by number) of the cells at these places."""
+        """Return the numbers of the grid points of the cells at these indices."""
         return np.searchsorted(self._ends, places, side="right")
 
     @cached_property
     def structures(self) -> tuple[list[Trial], np.ndarray]:
-        """A trial of every structure, and which of them the trial of each grid point has: one compiled program each."""
+        """Return one trial of each structure, and for each grid point the number of its structure."""
         found: dict[Any, tuple[int, Trial]] = {}
         which = [found.setdefault(jax.tree.structure(t), (len(found), t))[0] for t in self.trials]
         return [trial for _, trial in found.values()], np.array(which, int)
 
     @cached_property
     def ids(self) -> np.ndarray:
-        """The identities of all cells, as numbers."""
+        """The identities of all cells, as numbers of 64 bits."""
         found = [identities(point.trial, point.seeds) for point in self.points]
         return np.frombuffer(b"".join(found), ">u8").astype(np.uint64)
 
@@ -181,10 +230,41 @@ class Cells(Sequence[Cell]):
         return np.argsort(self.ids)
 
 
+def _trial_sheet(trial: Trial) -> Sheet:
+    """The settable fields of a trial; those that differ from the default come first."""
+    default = _defaults(type(trial))
+    rows = [(path, str(value), str(default.get(path, ""))) for path, value in fields(trial).items()]
+    rows.sort(key=lambda row: row[1] == row[2])
+    return Sheet(kind(trial), ("field", "value", "default"), rows)
+
+
+def _defaults(kind_of_trial: type[Trial]) -> Mapping[str, Any]:
+    """The fields of a trial made without arguments; none if it cannot be made so."""
+    try:
+        return fields(kind_of_trial())
+    except (BadInput, TypeError):
+        return {}
+
+
+Trial._repr_html_ = lambda trial: html(_trial_sheet(trial))  # pyright: ignore[reportAttributeAccessIssue]
+# Set here, as the text of `trial.py` is part of the digest of every record, and a table changes no record.
+
+
+@checks_arguments
 @dataclass(frozen=True)
-class Sweep:
-    """A template trial, axes over it, and seeds. `keep` leaves out places (grid values and seed) that a
-    figure does not need."""
+class Sweep(Shown):
+    """A grid of cells.
+
+    `template`: the trial whose fields the axes set.
+    `axes`: the dimensions of the grid.
+    `seeds`: the seeds that are run at every grid point.
+    `keep`: a function of the labels of a cell, by dimension; cells for which it returns False are left out.
+
+    >>> from lemmata import study
+    >>> sweep = Sweep(study("benign-overfitting").template(), (axis("data.samples", (4, 8)),), seeds=(0, 1, 2))
+    >>> len(sweep.cells), sweep.dims
+    (6, {'samples': (4, 8), 'seed': (0, 1, 2)})
+    """
 
     template: Trial
     axes: tuple[Axis, ...]
@@ -196,7 +276,27 @@ class Sweep:
         require(
             len(set(names)) == len(names), f"two axes of the sweep have the same name: {', '.join(names)}."
         )
+        require(
+            "seed" not in names, "'seed' cannot be the name of an axis: it is the dimension of the seeds."
+        )
         require(len(self.seeds) > 0, "a sweep needs at least one seed.")
+        require(len(set(self.seeds)) == len(self.seeds), "the sweep holds a seed twice.")
+        require_seeds(*self.seeds)
+        require_fields(self.template)
+        for one in self.axes:
+            if not isinstance(one.place, str):
+                break  # its function may return another kind of trial, with other fields
+            get(self.template, one.place)  # refuses a path that does not exist
+
+    def __repr__(self) -> str:
+        grid = " x ".join(f"{name} ({labels_text(labels)})" for name, labels in self.dims.items())
+        return f"Sweep of {kind(self.template)}: {grid}"
+
+    def _sheet(self) -> Sheet:
+        rows = [(name, str(len(labels)), labels_text(labels)) for name, labels in self.dims.items()]
+        programs = len(self.cells.structures[0])
+        title = f"Sweep of {kind(self.template)}: {len(self.cells)} trainings in {programs} programs"
+        return Sheet(title, ("dimension", "size", "labels"), rows, f"{self.template}")
 
     @property
     def dims(self) -> dict[str, tuple[Any, ...]]:
@@ -206,14 +306,13 @@ class Sweep:
     @cached_property
     def cells(self) -> Cells:
         count = math.prod(map(len, self.dims.values()))
-        require_memory(count * CELL_BYTES, f"a sweep of {count} cells")
+        points = count // len(self.seeds)
+        require_memory(count * CELL_BYTES + points * POINT_BYTES, f"a sweep of {count} cells")
         return Cells(self._points())
 
     def _points(self) -> Iterator[Point]:
         names, keep = [a.name for a in self.axes], self.keep
-        made: list[Any] = [
-            self.template
-        ]  # with the values of no axis of the last point, of the first one, and so on
+        made: list[Any] = [self.template]  # the last point: without axes, with the first one, and so on
         last: tuple[Any, ...] = ()
         for point in product(*(a.values for a in self.axes)):
             place, seeds = dict(zip(names, point, strict=True)), self.seeds
@@ -226,17 +325,19 @@ class Sweep:
                 )
                 del made[same + 1 :]
                 for a, value in zip(self.axes[same:], point[same:], strict=True):
-                    made.append(a.apply(made[-1], value))
+                    made.append(a._applied(made[-1], value))
                 last = point
                 yield Point(made[-1], place, seeds)
 
+    @checks_arguments
     def with_seeds(self, seeds: Sequence[int]) -> "Sweep":
         return replace(self, seeds=tuple(seeds))
 
+    @checks_arguments
     def with_fields(self, changes: Mapping[str, Any]) -> "Sweep":
-        """The sweep with fields overridden, all at once: of the template, or the whole axis where a field is swept.
+        """Return the sweep with some fields changed, all at once.
 
-        A swept field takes one value or a comma-separated list ('2,4,8').
+        A field of an axis takes one value or a comma-separated list ('2,4,8'), which replaces the values of the axis.
         """
         swept = {name: a for a in self.axes for name in (a.name, a.place) if isinstance(name, str)}
         for path in changes:
@@ -267,7 +368,7 @@ def _relabelled(a: Axis, template: Trial, value: Any) -> Axis:
 
 
 def _like(value: Any, a: Axis) -> Any:
-    """A value given as text, brought to the type of the labels of the axis."""
+    """Convert a value given as text to the type of the labels of the axis."""
     try:
         return type(a.values[0])(value)
     except (TypeError, ValueError):
@@ -275,7 +376,7 @@ def _like(value: Any, a: Axis) -> Any:
 
 
 def buckets(cells: Iterable[Cell]) -> list[list[Cell]]:
-    """Cells grouped by the structure of their trials: each group shares one compiled program."""
+    """Group cells by the structure of their trials. Each group shares one compiled program."""
     cells = Cells.of(cells)
     trials, kinds = cells.structures
     group = kinds[cells.which(np.arange(len(cells)))]

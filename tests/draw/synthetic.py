@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from lemmata.figure import Figure
 from lemmata.results import made
 from lemmata.status import CAPPED, DIVERGED, FAILED
-from lemmata.study import Figure
 from lemmata.trial import Descending, Trial, random_key
 
 COMPUTED = json.loads(Path(__file__).with_name("computed.json").read_text())

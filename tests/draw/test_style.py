@@ -18,6 +18,11 @@ from lemmata.status import CAPPED, CONVERGED, DIVERGED
 class Judged:
     id: str
     verdict: str
+    scale: str = "quick"
+
+    @property
+    def word(self) -> str:
+        return {"inconclusive": "open"}.get(self.verdict, self.verdict)
 
 
 RESULTS = xr.Dataset(
@@ -73,9 +78,9 @@ def test_a_caption_says_seeds_scale_reading_and_how_runs_ended():
 
 def test_a_caption_counts_verdicts_and_names_those_that_fail():
     verdicts = [Judged("a", "holds"), Judged("b", "holds"), Judged("c", "fails"), Judged("d", "inconclusive")]
-    assert (
-        caption_of("x", verdicts).replace("\n", " ").endswith("Of 4 claims 2 hold, 1 fails (c), 1 is open.")
-    )
+    assert caption_of("x", verdicts).replace("\n", " ").endswith("4 claims: 2 holds, 1 fails (c), 1 open.")
+    smoke = [Judged("a", "holds", "smoke")]
+    assert caption_of("x", smoke).replace("\n", " ").endswith("Smoke scale: no verdicts.")
 
 
 @pytest.mark.parametrize("width", [1.0, 2.0, 4.0])

@@ -27,7 +27,7 @@ def outcome(number):
 
 def work(path, told=-1):
     """A run that resumes: two cells a write, merged all the time; tells how many writes were acknowledged."""
-    store_module.FAN = 2
+    store_module.MERGE_COUNT = 2
     store = Store(path)
     store.create({"command": "lemmata run x"})
     missing = [n for n in range(2 * WRITES) if f"{n:016x}" not in store.done()]

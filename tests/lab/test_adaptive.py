@@ -10,8 +10,7 @@ from lemmata.lab.pool import Pool
 from lemmata.lab.run import carry_out
 from lemmata.lab.store import Store
 from lemmata.measure.boundary import boundary
-from lemmata.results import assemble
-from lemmata.study import Question
+from lemmata.results import Question, assemble
 from lemmata.sweep import Sweep, axis
 from tests.toys import Square
 

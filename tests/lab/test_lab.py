@@ -1,18 +1,21 @@
 """What the lab promises about carrying out a sweep."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import xarray as xr
 
 from lemmata.errors import BadInput
+from lemmata.lab.outcome import Outcome
 from lemmata.lab.pool import Pool
 from lemmata.lab.run import Job, carry_out, carry_out_all
 from lemmata.lab.store import Store
 from lemmata.lab.work import Chunk, run_chunk
 from lemmata.loop import train
 from lemmata.results import assemble
+from lemmata.source import digests
 from lemmata.status import CAPPED, CONVERGED, DIVERGED, FAILED
 from lemmata.sweep import Sweep, axis
 from tests.toys import Decay, Square
@@ -81,6 +84,78 @@ def test_an_interrupted_sweep_keeps_its_finished_chunks_and_resumes(tmp_path):
     assert whole.status.notnull().all()
     assert {id: store.entries()[id] for id in kept} == kept
     assert store.problems() == []
+
+
+def counted(store):
+    """A list that receives the progress of a run in this store, and the run."""
+    told = []
+    return told, lambda sweep, *siblings: carry_out(
+        sweep, store, {}, Pool(), lambda *said: told.append(said), siblings=lambda: siblings
+    )
+
+
+def test_cells_that_another_store_holds_are_copied_with_their_origin_and_not_run_again(tmp_path):
+    first, second = Store(tmp_path / "a"), Store(tmp_path / "b")
+    ran(sweep(rates=(0.9, 0.5)), first)
+    told, run = counted(second)
+    shared = sweep(rates=(0.9, 0.1))
+    rows = run(shared, first.path, tmp_path / "none")
+    assert told[0] == (2, 4)
+    known, copies = first.entries(), second.entries()
+    both = known.keys() & copies.keys()
+    assert len(both) == 2
+    assert all(known[id] == copies[id] for id in both)
+    assert second.problems() == []
+    alone = ran(shared, Store(tmp_path / "alone"))
+    xr.testing.assert_equal(assemble(shared, rows).drop_vars("trial"), alone.drop_vars("trial"))
+
+
+def test_failed_rows_and_rows_of_other_code_are_not_copied(tmp_path):
+    first, second = Store(tmp_path / "a"), Store(tmp_path / "b")
+    squares = Sweep(Square(), (axis("value", (-1.0, 2.0, 3.0)),), (0,))
+    ran(squares, first)
+    [other] = next(run_chunk(Chunk(tuple(squares.cells)[1:2], 1)))
+    first.write([replace(other, source="of other code")], 1)
+    told, run = counted(second)
+    run(squares, first.path)
+    assert told[0] == (2, 3), "the two rows that succeeded; that of other code counts no more than before"
+    fresh = Store(tmp_path / "fresh")
+    fresh.create({})
+    assert fresh.copy_from(first, squares.cells.ids, digests(squares.cells.trials)) == 2
+    older = Store(tmp_path / "older")
+    with older.locked():
+        older.create({})
+        older.write([replace(other, source="of other code")], 1)
+    assert Store(tmp_path / "c").copy_from(older, squares.cells.ids, {other.source}) == 0
+
+
+@pytest.mark.parametrize("harm", ["segment", "ledger", "manifest"])
+def test_nothing_is_copied_from_a_damaged_store(tmp_path, harm):
+    first = Store(tmp_path / "a")
+    ran(sweep(), first)
+    [segment, *_] = (first.path / "segments").iterdir()
+    path = {
+        "segment": segment,
+        "ledger": first.path / "ledger.txt",
+        "manifest": first.path / "manifest.json",
+    }[harm]
+    path.write_bytes(path.read_bytes()[:-40] + b"x" * 40)
+    told, run = counted(Store(tmp_path / "b"))
+    run(sweep(), first.path)
+    assert told[0] == (0, 10)
+    assert told[-1] == (10, 10)
+
+
+def test_a_row_whose_variable_has_another_rank_here_is_not_copied(tmp_path):
+    first, second = Store(tmp_path / "a"), Store(tmp_path / "b")
+    for store, shape in ((first, ()), (second, (2,))):
+        with store.locked():
+            store.create({})
+            cell = next(iter(sweep(seeds=(len(shape),)).cells))
+            record = {"status": np.int32(CONVERGED), "x": np.ones(shape)}
+            store.write([Outcome(cell.id, record, 0.0, source="a")], 1)
+    assert second.copy_from(Store(tmp_path / "a"), sweep().cells.ids, {"a"}) == 0
+    assert len(second.entries()) == 1
 
 
 def test_a_failed_cell_is_a_result_with_a_reason_and_takes_no_other_with_it(tmp_path):

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from pathlib import Path
@@ -13,10 +14,11 @@ import pytest
 
 from lemmata import guard
 from lemmata.errors import BadInput
+from lemmata.lab import pool as pool_module
 from lemmata.lab.pool import Lost, Pool, TimeLimit
-from lemmata.lab.process import LARGE_PAGES, ONE_THREAD, Worker, early, large_pages
+from lemmata.lab.process import LARGE_PAGES, ONE_THREAD, Worker, large_pages, prestart_workers
 from tests import toys
-from tests.lab.chores import Batch, meet, not_sendable, square, talk, where, who
+from tests.lab.chores import Batch, meet, not_sendable, square, talk, wait_for_peace, where, who
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,6 +32,11 @@ def squared(results) -> dict[int, int]:
 
 def alive(pool: Pool) -> list[int]:
     return [worker.process.pid for worker in pool._alive]
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch):
+    monkeypatch.setattr(pool_module, "RETRY_PAUSE_SECONDS", 0.2)
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +54,8 @@ def wait_until(met, seconds=60):
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_parts_of_results_come_one_by_one_with_what_was_left_of_their_task(workers):
-    with Pool(workers) as hands:
-        results = list(hands.run(square, [Batch((1, 2)), Batch((3,))]))
+    with Pool(workers) as pool:
+        results = list(pool.run(square, [Batch((1, 2)), Batch((3,))]))
     assert squared(results) == {1: 1, 2: 4, 3: 9}
     assert {task.numbers for task, _ in results} == {(1, 2), (2,), (3,)}
 
@@ -68,15 +75,15 @@ def test_tasks_are_taken_only_when_somebody_is_free(pool):
 
 
 def test_workers_are_kept_from_one_run_to_the_next_and_none_is_started_for_nothing(tmp_path):
-    with Pool(2) as hands:
-        list(hands.run(who, []))
-        assert alive(hands) == []
-        [(_, one)] = hands.run(who, [1])
-        assert alive(hands) == [one]
-        first = {pid for _, pid in hands.run(meet, [(tmp_path, 2)] * 2)}
-        assert first == set(alive(hands)) > {one}
-        assert {pid for _, pid in hands.run(meet, [(tmp_path, 2)] * 2)} <= first
-        assert set(alive(hands)) == first
+    with Pool(2) as pool:
+        list(pool.run(who, []))
+        assert alive(pool) == []
+        [(_, one)] = pool.run(who, [1])
+        assert alive(pool) == [one]
+        first = {pid for _, pid in pool.run(meet, [(tmp_path, 2)] * 2)}
+        assert first == set(alive(pool)) > {one}
+        assert {pid for _, pid in pool.run(meet, [(tmp_path, 2)] * 2)} <= first
+        assert set(alive(pool)) == first
 
 
 def test_workers_called_early_are_those_of_the_next_pool_and_end_when_nobody_needs_them(monkeypatch):
@@ -87,10 +94,10 @@ def test_workers_called_early_are_those_of_the_next_pool_and_end_when_nobody_nee
         return started[-1]
 
     monkeypatch.setattr(Worker, "start", staticmethod(seen))
-    with early(2, who.__module__):
+    with prestart_workers(2, who.__module__):
         first, second = (worker.process for worker in started)
-        with Pool(2) as hands:
-            assert [pid for _, pid in hands.run(who, [1])] == [first.pid]
+        with Pool(2) as pool:
+            assert [pid for _, pid in pool.run(who, [1])] == [first.pid]
         assert second.poll() is None
     assert second.poll() is not None
     assert len(started) == 2
@@ -135,8 +142,8 @@ def test_small_products_compile_in_little_memory_for_a_worker(sizes):
 
 def test_once_jax_has_started_a_worker_may_run_on_any_core():
     """Two commands of one worker each would share the first core otherwise, and leave the others idle."""
-    with Pool(1) as hands:
-        assert [found for _, found in hands.run(toys.cores, [None])] == [os.sched_getaffinity(0)]
+    with Pool(1) as pool:
+        assert [found for _, found in pool.run(toys.cores, [None])] == [os.sched_getaffinity(0)]
 
 
 def test_what_workers_print_does_not_reach_the_output_of_the_driver(pool, capfd):
@@ -167,27 +174,68 @@ def test_a_cell_that_kills_its_worker_is_found_and_takes_no_other_with_it(pool):
     [(task, error)] = [result for result in results if isinstance(result[1], Exception)]
     assert task.numbers == (-1,)
     assert isinstance(error, Lost)
-    assert "was killed by SIGKILL" in str(error)
+    assert str(error).startswith("3 times, with no other cell at work, its worker was killed by SIGKILL")
     assert "this is the end" in str(error)
+
+
+def test_a_cell_is_not_blamed_for_kills_that_hit_all_workers_however_often(tmp_path):
+    """Two cells, each alone in its worker: both workers are killed five times while the cells are at work."""
+    results, kills = [], []
+
+    def kill_all():
+        while len(kills) < 5:
+            there = [
+                path
+                for path in tmp_path.iterdir()
+                if path.name not in kills and Path("/proc", path.name).exists()
+            ]
+            if there and len(pool._alive) == 2 and all(worker.ready for worker in pool._alive):
+                kills.append(there[0].name)
+                for worker in tuple(pool._alive):
+                    worker.process.send_signal(signal.SIGKILL)
+            time.sleep(0.01)
+        (tmp_path / "over").touch()
+
+    with Pool(2) as pool:
+        killer = threading.Thread(target=kill_all)
+        killer.start()
+        results = list(pool.run(wait_for_peace, [tmp_path] * 2))
+        killer.join()
+    assert [result for _, result in results] == ["done"] * 2
+
+
+def test_a_cell_whose_worker_is_killed_waits_until_no_other_is_at_work(pool):
+    results = list(pool.run(square, [Batch((-1,)), *(Batch((n,), 0.05) for n in range(8))]))
+    assert [isinstance(result, Lost) for _, result in results] == [False] * 8 + [True]
+
+
+def test_workers_that_are_killed_for_ever_end_the_run_with_a_sentence(monkeypatch):
+    monkeypatch.setattr(pool_module, "MAX_KILLED_TOGETHER", 1)
+    monkeypatch.setattr(Pool, "_idle_was_killed", lambda self, since: True)
+    with (
+        Pool(1) as pool,
+        pytest.raises(BadInput, match="something kills all worker processes again and again"),
+    ):
+        list(pool.run(square, [Batch((-1,))]))
 
 
 def test_workers_killed_all_at_once_again_and_again_lose_nothing_and_parallel_work_goes_on(tmp_path):
     batches = [Batch(tuple(range(begin, begin + 20)), 0.01) for begin in range(0, 200, 20)]
     results = []
-    with Pool(3) as hands:
-        for result in hands.run(square, batches):
+    with Pool(3) as pool:
+        for result in pool.run(square, batches):
             results.append(result)
             if len(results) in (15, 30, 45, 60, 75):
-                for pid in alive(hands):
+                for pid in alive(pool):
                     os.kill(pid, signal.SIGKILL)
         assert squared(results) == {n: n * n for n in range(200)}
-        assert len({pid for _, pid in hands.run(meet, [(tmp_path, 3)] * 3)}) == 3
+        assert len({pid for _, pid in pool.run(meet, [(tmp_path, 3)] * 3)}) == 3
 
 
 def test_a_cell_that_takes_too_long_is_found_by_its_time_limit(monkeypatch):
-    monkeypatch.setattr("lemmata.lab.process.SLACK", 0.0)
-    with Pool(2, limit=0.5) as hands:
-        results = list(hands.run(square, [Batch((1, -2, 2)), Batch((3,))]))
+    monkeypatch.setattr("lemmata.lab.process.CHUNK_GRACE_SECONDS", 0.0)
+    with Pool(2, limit=0.5) as pool:
+        results = list(pool.run(square, [Batch((1, -2, 2)), Batch((3,))]))
     assert squared(results) == {1: 1, 2: 4, 3: 9}
     [(task, error)] = [result for result in results if isinstance(result[1], Exception)]
     assert task.numbers == (-2,)
@@ -208,13 +256,13 @@ def test_workers_that_cannot_start_are_one_sentence(monkeypatch, tmp_path):
     (tmp_path / "lemmata" / "__init__.py").write_text("raise ImportError('broken installation')")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     with (
-        Pool(2) as hands,
+        Pool(2) as pool,
         pytest.raises(
             BadInput, match="cannot be started: its worker ended with exit code 1: ImportError: broken"
         ),
     ):
-        list(hands.run(who, range(3)))
-    assert alive(hands) == []
+        list(pool.run(who, range(3)))
+    assert alive(pool) == []
 
 
 # Executors ---------------------------------------------------------------------------------------------------------------
@@ -222,9 +270,9 @@ def test_workers_that_cannot_start_are_one_sentence(monkeypatch, tmp_path):
 
 def test_any_executor_will_do():
     with ThreadPoolExecutor(2) as threads:
-        hands = Pool(executor=threads)
-        assert hands.workers == 2
-        results = list(hands.run(square, [Batch((n, n + 100)) for n in range(10)] + [Batch((-3,))]))
+        pool = Pool(executor=threads)
+        assert pool.workers == 2
+        results = list(pool.run(square, [Batch((n, n + 100)) for n in range(10)] + [Batch((-3,))]))
     assert squared(results) == {n: n * n for n in (*range(10), *range(100, 110))}
     assert [str(error) for _, error in results if isinstance(error, Exception)] == ["three"]
 
@@ -237,7 +285,7 @@ class Breaking(Executor):
 
     def submit(self, *_):
         self.submitted += 1
-        if self.submitted > 3:
+        if self.submitted > 4:
             raise BrokenExecutor("all gone")
         future = Future()
         future.set_exception(BrokenExecutor("a worker died"))

@@ -14,7 +14,7 @@ import pytest
 
 from lemmata.errors import BadInput
 from lemmata.lab import executors, spool
-from lemmata.lab.executors import Slurm, hands
+from lemmata.lab.executors import Slurm, connect_workers
 from lemmata.lab.pool import Pool
 from lemmata.lab.spool import Folder, Spool
 from lemmata.lab.store import Store
@@ -46,24 +46,24 @@ def environment():
 
 
 def test_a_place_that_does_not_exist_is_refused_with_the_closest_one():
-    with pytest.raises(BadInput, match="did you mean 'slurm'"), hands("slrum"):
+    with pytest.raises(BadInput, match="did you mean 'slurm'"), connect_workers("slrum"):
         pass
 
 
 def test_here_is_a_pool_and_files_are_a_spool():
-    with hands("local", 3) as pool:
+    with connect_workers("local", 3) as pool:
         assert isinstance(pool, Pool)
         assert pool.workers == 3
-    with hands("spool", 3) as pool:
+    with connect_workers("spool", 3) as pool:
         assert isinstance(pool, Spool)
         assert pool.workers == 3
-    with pytest.raises(BadInput, match="time limit"), hands("spool", 3, limit=1.0):
+    with pytest.raises(BadInput, match="time limit"), connect_workers("spool", 3, limit=1.0):
         pass
 
 
 @pytest.mark.skipif(importlib.util.find_spec("distributed") is not None, reason="Dask is installed")
 def test_a_missing_extra_says_how_to_get_it():
-    with pytest.raises(BadInput, match=r"pip install 'lemmata\[dask\]'"), hands("dask"):
+    with pytest.raises(BadInput, match=r"pip install 'lemmata\[dask\]'"), connect_workers("dask"):
         pass
 
 
@@ -126,7 +126,7 @@ def test_a_dask_worker_killed_in_the_middle_and_a_scheduler_restarted_lose_nothi
         began = time.monotonic()
         deeds = iter(("worker", "scheduler"))
         finished, store = 0, Store(tmp_path)
-        with hands(f"dask://127.0.0.1:{port}") as pool:
+        with connect_workers(f"dask://127.0.0.1:{port}") as pool:
             for count in drive(sweep(), store, pool):
                 finished += count
                 assert time.monotonic() - began < 120
@@ -153,7 +153,7 @@ def test_a_dask_worker_killed_in_the_middle_and_a_scheduler_restarted_lose_nothi
 @pytest.mark.slow
 def test_dask_starts_a_cluster_on_this_machine(tmp_path):
     pytest.importorskip("distributed", reason="Dask is an extra: pip install 'lemmata[dask]'")
-    with hands("dask", 3) as pool:  # not as many as there are cores, which would be Dask's own choice
+    with connect_workers("dask", 3) as pool:  # by default Dask would start one for each core
         assert pool.workers == 3
         assert sum(drive(sweep(10), Store(tmp_path), pool)) == 10
 
@@ -168,7 +168,7 @@ from lemmata import ending
 from lemmata.lab.spool import serve
 from lemmata.lab.work import run_chunk
 from tests.lab.test_pool_executors import sweep
-ending.arm()
+ending.install_signal_handlers()
 serve(Path(sys.argv[1]), lambda: sweep(80).cells, run_chunk, 60)
 """
 
@@ -176,7 +176,7 @@ serve(Path(sys.argv[1]), lambda: sweep(80).cells, run_chunk, 60)
 @pytest.mark.slow
 def test_jobs_of_a_real_slurm_do_a_sweep_though_they_are_cancelled(tmp_path, monkeypatch):
     """First one job is cancelled in the middle, later all of them: the rest goes on, and new ones are submitted."""
-    monkeypatch.setattr(spool, "CENSUS", 4)
+    monkeypatch.setattr(spool, "POLLS_PER_CENSUS", 4)
     command = [sys.executable, "-c", WORKER]
     paths = environment()["PYTHONPATH"]
     with slurm(tmp_path / "slurm", monkeypatch):

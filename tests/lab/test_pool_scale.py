@@ -37,7 +37,7 @@ def pretended(path, workers, cells, seconds):
         planned, began, busy = plan(every, workers), time.time(), time.process_time()
         writes = 0
         for chunk, outcomes in Pool(executor=threads).run(sleepily(seconds), planned):
-            store.write(planned.settle(chunk, outcomes), chunk.width)
+            store.write(planned.record_result(chunk, outcomes), chunk.width)
             writes += 1
     assert len(store.done()) == len(every)
     return time.time() - began, time.process_time() - busy, writes

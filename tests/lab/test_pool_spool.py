@@ -15,7 +15,7 @@ import pytest
 from lemmata.errors import BadInput
 from lemmata.lab import spool as spool_module
 from lemmata.lab.disk import sealed_page
-from lemmata.lab.outcome import Outcome, nothing
+from lemmata.lab.outcome import Outcome, failed_record
 from lemmata.lab.plan import plan
 from lemmata.lab.spool import Folder, Spool, serve
 from lemmata.lab.store import Store
@@ -28,8 +28,8 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr(spool_module, "LOOK", 0.01)
-    monkeypatch.setattr(spool_module, "BEAT", 0.05)
+    monkeypatch.setattr(spool_module, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(spool_module, "HEARTBEAT_SECONDS", 0.05)
 
 
 def sweep(seeds=6):
@@ -54,7 +54,7 @@ def helped(store, count=1, find=cells, work=run_chunk, patience=0.3):
 
 def lightly(chunk):
     """Work that is none."""
-    yield [Outcome(cell.id, nothing(), 0.0, "nothing was done") for cell in chunk.cells]
+    yield [Outcome(cell.id, failed_record(), 0.0, "nothing was done") for cell in chunk.cells]
 
 
 def offered(store, *chunks):
@@ -156,7 +156,9 @@ def test_a_claim_whose_worker_fell_silent_is_put_back_and_given_up_after_three(t
     with Spool(1, silence=0.3) as spool:
         assert sum(drive(sweep(), store, spool)) == 18
     thread.join()
-    assert store.entries()[deadly].reason == "Lost: its worker fell silent 3 times."
+    assert (
+        store.entries()[deadly].reason == "Lost: 3 times, with no other cell at work, its worker fell silent."
+    )
     assert len(store.done()) == 11
 
 
@@ -178,7 +180,7 @@ def not_by(kind, unlink):
 
 def test_outcomes_that_were_damaged_on_the_way_are_computed_again(tmp_path, monkeypatch):
     store = Store(tmp_path)
-    monkeypatch.setattr(spool_module, "CENSUS", 5)
+    monkeypatch.setattr(spool_module, "POLLS_PER_CENSUS", 5)
     hurt = []
     write = spool_module.replace_file
 
@@ -281,20 +283,20 @@ from pathlib import Path
 from lemmata.lab import spool
 from lemmata import ending
 from tests.lab.test_pool_spool import cells, sweep
-spool.BEAT = spool.LOOK = 0.1
+spool.HEARTBEAT_SECONDS = spool.POLL_SECONDS = 0.1
 def slowly(chunk):
     from lemmata.lab.work import run_chunk
     import time
     for cell in chunk.cells:
         time.sleep(0.05)
         yield from run_chunk(type(chunk)((cell,), 1, chunk.source))
-ending.arm()
+ending.install_signal_handlers()
 spool.serve(Path(sys.argv[1]), lambda: cells(sweep(20)), slowly, 60)
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
 def test_worker_processes_that_are_killed_in_the_middle_lose_nothing(tmp_path, sent):
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT), *sys.path])}
 

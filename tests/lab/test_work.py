@@ -77,7 +77,7 @@ def test_lanes_that_are_dropped_change_no_number(monkeypatch):
     cells = sweep().cells
     whole = outcomes(cells, 8)
     monkeypatch.setattr(work, "COMPILE_SECONDS", 0.0)
-    monkeypatch.setattr(work, "BLOCK", 4)
+    monkeypatch.setattr(work, "FIRST_BLOCK", 4)
     assert same(whole, outcomes(cells, 8))
 
 
@@ -100,14 +100,14 @@ def test_a_split_chunk_has_all_its_cells_and_the_first_ones_apart():
 
 def test_outcomes_come_in_parts(monkeypatch):
     cells = tuple(Sweep(Square(), (axis("value", (1.0, 2.0, 3.0)),), (0,)).cells)
-    monkeypatch.setattr(work, "EVERY", 60.0)
+    monkeypatch.setattr(work, "FLUSH_SECONDS", 60.0)
     assert [len(part) for part in run_chunk(Chunk(cells, 1))] == [3]
-    monkeypatch.setattr(work, "EVERY", 0.0)
+    monkeypatch.setattr(work, "FLUSH_SECONDS", 0.0)
     assert [len(part) for part in run_chunk(Chunk(cells, 1))] == [1, 1, 1]
 
 
 def test_double_precision_is_not_left_switched_on_between_parts(monkeypatch):
-    monkeypatch.setattr(work, "EVERY", 0.0)
+    monkeypatch.setattr(work, "FLUSH_SECONDS", 0.0)
     before = jax.config.jax_enable_x64
     parts = run_chunk(Chunk(tuple(sweep().cells), 2))
     next(parts)
@@ -217,7 +217,7 @@ def test_an_interrupted_sweep_keeps_what_was_finished_and_the_rest_gives_the_sam
 def test_worker_processes_give_the_bits_of_this_process_and_a_deadly_cell_is_one_failure(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(pool_module, "TRIES", 1)  # three are tested with the pool
+    monkeypatch.setattr(pool_module, "MAX_LOSSES", 1)  # three are tested with the pool
     cells = sweep()
     ids = [cell.id for cell in cells.cells]
     list(drive(cells, Store(tmp_path / "here")))

@@ -24,7 +24,7 @@ from lemmata.lab.pool import Pool
 from lemmata.lab.store import Store
 from tests.lab.test_work_kills import sweep
 from tests.toys import drive
-work.EVERY, store.FAN = 0.0, 4
+work.FLUSH_SECONDS, store.MERGE_COUNT = 0.0, 4
 for cells in drive(sweep(int(sys.argv[3])), Store(sys.argv[1]), Pool(int(sys.argv[2]))):
     print(cells, flush=True)
 """

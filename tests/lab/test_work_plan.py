@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from lemmata.lab import plan as plan_module
-from lemmata.lab.outcome import Outcome, nothing
+from lemmata.lab.outcome import Outcome, failed_record
 from lemmata.lab.plan import plan
 from lemmata.sweep import Sweep, axis
 from tests.toys import Broken, Decay, Square
@@ -45,7 +45,7 @@ def simulated(planned, workers, seconds, compile_seconds=0.0):
         now, number = heapq.heappop(going)
         chunk, cost = did[number][-1]
         share = cost / len(chunk)
-        planned.settle(chunk, [Outcome(cell.id, nothing(), share) for cell in chunk.cells])
+        planned.record_result(chunk, [Outcome(cell.id, failed_record(), share) for cell in chunk.cells])
         heapq.heappush(ready, (now, number))
 
 
@@ -78,9 +78,9 @@ def test_workers_finish_together_and_none_is_left_with_all_the_rest():
 def test_long_cells_come_in_chunks_of_seconds_once_they_are_measured():
     did, _, _ = simulated(plan(sweep(400).cells, 2), 2, lambda cell: 0.5)
     lasting = [
-        cost for mine in did for chunk, cost in mine[2:] if len(chunk) > plan_module.FILLS * chunk.width
+        cost for mine in did for chunk, cost in mine[2:] if len(chunk) > plan_module.MIN_BATCHES * chunk.width
     ]
-    assert all(cost <= plan_module.SECONDS for cost in lasting)
+    assert all(cost <= plan_module.MAX_CHUNK_SECONDS for cost in lasting)
 
 
 def test_a_structure_is_compiled_by_one_worker_as_long_as_there_are_others():
@@ -96,7 +96,7 @@ def test_a_small_structure_stays_in_one_chunk():
 
 def test_many_workers_get_longer_chunks_so_that_the_driver_keeps_up():
     did, ready, _ = simulated(plan(sweep(600).cells, 100), 100, lambda cell: 1.0)
-    assert len(chunks(did)) / ready[-1] < 1 / plan_module.PER_WORKER
+    assert len(chunks(did)) / ready[-1] < 1 / plan_module.CHUNK_SECONDS_PER_WORKER
 
 
 def test_the_width_depends_on_the_sweep_and_not_on_what_is_missing_or_on_workers():
@@ -132,7 +132,7 @@ def test_a_trial_whose_start_fails_is_planned_like_others():
 def test_a_chunk_that_could_not_be_run_becomes_failures_of_its_cells():
     planned = plan(sweep().cells, 2)
     chunk = next(planned)
-    outcomes = planned.settle(replace(chunk, cells=chunk.cells[:3]), MemoryError("no room"))
+    outcomes = planned.record_result(replace(chunk, cells=chunk.cells[:3]), MemoryError("no room"))
     assert [outcome.id for outcome in outcomes] == [cell.id for cell in chunk.cells[:3]]
     assert {outcome.reason for outcome in outcomes} == {"MemoryError: no room"}
 

@@ -10,7 +10,7 @@ from lemmata import source
 from lemmata.source import digests, trial_digest
 from tests.toys import Decay, Square
 
-CACHED = (source._digest, source.module_digest, source._imports, source._module_path, source._module_source)
+CACHED = [found for found in vars(source).values() if hasattr(found, "cache_clear")]
 """What a process remembers of code."""
 
 TRIALS = '''
@@ -100,17 +100,12 @@ def test_words_pictures_and_what_is_not_called_do_not(digest_of, file, text):
     assert digest_of() == digest_of({file: text})
 
 
-def test_a_study_that_is_a_package_of_rooms_is_followed_to_its_data(monkeypatch):
+def test_a_study_that_is_a_package_of_rooms_is_followed_to_its_data():
     assert source._home("lemmata.studies.shallow_vit.trials.pruning") == "lemmata.studies.shallow_vit"
-    assert {name.split(".")[-1] for name in source._imported("lemmata.studies.shallow_vit.trials")} >= {
-        "data",
-        "network",
-        "trials",
-    }
-    assert any(
-        name.startswith("lemmata.reduce")
-        for name in source._imported("lemmata.studies.benign_overfitting.trials")
-    )
+    names, _ = source._closure(["lemmata.studies.shallow_vit.trials"])
+    assert {name.split(".")[-1] for name in names} >= {"data", "network", "trials"}
+    names, _ = source._closure(["lemmata.studies.benign_overfitting.trials"])
+    assert any(name.startswith("lemmata.reduce") for name in names)
 
 
 def test_digests_of_several_kinds():

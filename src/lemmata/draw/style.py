@@ -297,16 +297,17 @@ def statuses(results: "xr.Dataset") -> Mapping[str, int]:
 
 
 def _judged(verdicts: "Sequence[Verdict]") -> str:
-    """ "Of 4 claims 2 hold, 1 fails (paper-curve), 1 is open (winner)": names for those that do not hold."""
+    """ "4 claims: 2 confirmed, 1 does not extend (paper-curve), 1 open": names for those that fail."""
     if not verdicts:
         return ""
-    found: dict[str, list[str]] = {"holds": [], "fails": [], "inconclusive": []}
-    for verdict in verdicts:
-        found[verdict.verdict].append(verdict.id)
-    words = {"holds": ("holds", "hold"), "fails": ("fails", "fail"), "inconclusive": ("is open", "are open")}
+    if any(v.scale == "smoke" for v in verdicts):
+        return "Smoke scale: no verdicts."
+    order = {"holds": 0, "fails": 1, "inconclusive": 2}
+    found: dict[str, list[Verdict]] = {}
+    for verdict in sorted(verdicts, key=lambda v: order[v.verdict]):
+        found.setdefault(verdict.word, []).append(verdict)
     said = []
-    for outcome, ids in found.items():
-        if ids:
-            names = f" ({', '.join(dict.fromkeys(ids))})" if outcome == "fails" else ""
-            said.append(f"{len(ids)} {words[outcome][len(ids) > 1]}{names}")
-    return f"Of {len(verdicts)} claim{'s' if len(verdicts) > 1 else ''} {', '.join(said)}."
+    for word, own in found.items():
+        failing = dict.fromkeys(v.id for v in own if v.verdict == "fails")
+        said.append(f"{len(own)} {word}" + (f" ({', '.join(failing)})" if failing else ""))
+    return f"{len(verdicts)} claim{'s' if len(verdicts) > 1 else ''}: {', '.join(said)}."

@@ -1,14 +1,14 @@
-"""Find a boundary with fewer trainings: start on a coarse part of the grid, then train only where it tells most.
+"""Finds a boundary with fewer trainings: starts on a coarse part of the grid, then trains where it is most informative.
 
-The grid of a sweep says which settings may be run, not which are. After every round the law of the boundary is fitted to
-all runs so far, and the next runs go where, by that fit, they narrow its interval most: on the line, spread over the
-grid. The fit itself is the same maximum likelihood as for a full grid; where the runs lie does not enter it, so that
-choosing them does not bias it. Cells have an identity, so that a run that was interrupted finds its rounds in the store.
+The grid of a sweep contains the settings that may be run. After every round the law of the boundary is fitted to all runs so
+far. The next runs are those that narrow its interval most by this fit: near the boundary, spread over the grid. The fit is the
+same maximum likelihood as for a full grid. It does not depend on why cells were chosen, so that choosing them does not bias
+it. An interrupted run finds its rounds in the store, by the identities of the cells.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -18,24 +18,27 @@ from lemmata.measure.binomial import Counts
 from lemmata.measure.boundary import boundary
 from lemmata.measure.estimate import Estimate
 from lemmata.measure.exponent import PowerLaw
+from lemmata.results import Question
 from lemmata.sweep import Sweep
 
-if TYPE_CHECKING:
-    from lemmata.study import Question
-
 COARSE = 4
-"""How many values of each axis the first round runs."""
+"""The number of values of each axis in the first round."""
 
 CLOSE = 1.5
-"""The law is fitted in full once the plan's own guess of the width is within this factor of what was asked."""
+"""The law is fitted in full once the width that the plan estimates is within this factor of the requested one."""
 
 STEEPEST = 4.0
-"""The steepest transition that a plan believes in, in logits a grid step: sharper ones cannot be told apart."""
+"""The steepest transition that a plan assumes, in logits a grid step. Data cannot distinguish sharper ones."""
 
 
 @dataclass(frozen=True)
 class Refined:
-    """What an adaptive run found: the `sweep` of the cells that it chose, their `results`, the fitted law."""
+    """The result of an adaptive run.
+
+    `sweep`: the cells that it chose.
+    `results`: their results.
+    `boundary`: the fitted law.
+    """
 
     sweep: Sweep
     results: xr.Dataset
@@ -48,16 +51,20 @@ class Refined:
 
 def refine(
     sweep: Sweep,
-    question: "Question",
+    question: Question,
     run: Callable[[Sweep], xr.Dataset],
     width: float,
     budget: int,
     batch: int = 8,
 ) -> Refined:
-    """Spend trainings near the boundary until the interval of its exponent is at most `width` wide.
+    """Train near the boundary until the interval of its exponent is at most `width` wide.
 
-    `run(sweep)` gives the results of a sweep, running only what is missing. `budget` is the most trainings to spend;
-    `batch` how many a round adds.
+    `sweep`: the grid of settings.
+    `question`: the boundary.
+    `run`: returns the results of a sweep, and runs only its missing cells.
+    `width`: the width of the interval.
+    `budget`: the largest number of trainings.
+    `batch`: the number of trainings that a round adds.
     """
     require(0 < width < np.inf, f"the width of the interval must be positive and finite, not {width:g}.")
     names = [a.name for a in sweep.axes]
@@ -74,15 +81,16 @@ def refine(
 def search(
     shape: tuple[int, ...],
     observe: Callable[[np.ndarray], xr.DataArray],
-    question: "Question",
+    question: Question,
     width: float,
     budget: int,
     batch: int = 8,
 ) -> tuple[np.ndarray, PowerLaw]:
-    """The number of seeds to run at each grid point, found round by round, and the law of the boundary.
+    """Return the number of seeds to run at each grid point, found round by round, and the law of the boundary.
 
-    `observe(counts)` gives the success of the first `counts[point]` seeds at each point of the grid (dimensions: the
-    grid, then `seed`).
+    `shape`: the shape of the grid.
+    `observe`: returns the success of the first `counts[point]` seeds at each grid point; its last dimension is `seed`.
+    The other arguments are those of `refine`.
     """
     counts = coarse(shape)
     while True:
@@ -98,7 +106,7 @@ def search(
 
 
 def subset(sweep: Sweep, counts: np.ndarray) -> Sweep:
-    """The sweep with the first `counts[point]` seeds at each grid point, and nothing at points without."""
+    """Return the sweep with the first `counts[point]` seeds at each grid point."""
     index = [{value: i for i, value in enumerate(a.values)} for a in sweep.axes]
     names = [a.name for a in sweep.axes]
     first = sweep.seeds[0]
@@ -112,7 +120,7 @@ def subset(sweep: Sweep, counts: np.ndarray) -> Sweep:
 
 
 def coarse(shape: tuple[int, ...]) -> np.ndarray:
-    """One seed on an even part of the grid, its corners included."""
+    """Return counts of one seed on an even part of the grid, including its corners."""
     counts = np.zeros(shape, int)
     parts = [np.unique(np.round(np.linspace(0, n - 1, min(n, COARSE))).astype(int)) for n in shape]
     counts[np.ix_(*parts)] = 1
@@ -121,10 +129,13 @@ def coarse(shape: tuple[int, ...]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is believed of the boundary after some runs, on axes brought to the range from -1/2 to 1/2.
+    """The estimate of the boundary after some runs, on axes scaled to the range from -1/2 to 1/2.
 
-    `places` are the grid points (threshold, over, 1), `beta` the logistic fit of success on them, `information` its
-    information matrix, `tilt` what turns a slope on these axes into an exponent.
+    `shape`: the shape of the grid.
+    `places`: the grid points, as rows (threshold, over, 1).
+    `beta`: the coefficients of the logistic fit of success on them.
+    `information`: the information matrix of the fit.
+    `tilt`: the factor that converts a slope on these axes to an exponent.
     """
 
     shape: tuple[int, ...]
@@ -134,36 +145,36 @@ class Plan:
     tilt: float
 
     @staticmethod
-    def of(success: xr.DataArray, question: "Question") -> "Plan":
+    def of(success: xr.DataArray, question: Question) -> "Plan":
         grid = success.isel(seed=0, drop=True)
         y, x = (_logs(grid, name) for name in (question.threshold, question.over))
         runs = np.asarray(success.values, float).reshape(grid.size, -1)
         counts = Counts(np.nansum(runs, 1), np.isfinite(runs).sum(1).astype(float))
         places = np.stack([_scaled(y), _scaled(x), np.ones_like(x)], 1)
-        beta, information = _believed(counts, places, STEEPEST * max(len(np.unique(y)) - 1, 1))
+        beta, information = _fit_with_prior(counts, places, STEEPEST * max(len(np.unique(y)) - 1, 1))
         return Plan(grid.shape, places, beta, information, float(np.ptp(y) / (np.ptp(x) or 1.0)))
 
     @property
     def width(self) -> float:
-        """About how wide the interval of the exponent is."""
+        """The approximate width of the interval of the exponent."""
         towards = self._targets[0]
         return float(2 * 1.96 * np.sqrt(towards @ np.linalg.solve(self.information, towards)) * self.tilt)
 
     @property
     def doubt(self) -> float:
-        """How much wider the interval would be if the transition were flatter by its own standard error.
+        """The factor by which the interval would widen if the transition were flatter by its own standard error.
 
-        Runs that were chosen by looking make the transition look steeper than it is, and stopping at the first narrow
-        interval picks the moments when it looks steepest; the interval is widened by this much to make up for both.
+        Choosing runs by earlier results makes the transition appear steeper than it is. So does stopping at the first narrow
+        interval. The interval is widened by this factor to correct for both.
         """
         towards = self._targets[2]
         return float(np.exp(np.sqrt(towards @ np.linalg.solve(self.information, towards))))
 
     def propose(self, batch: int) -> np.ndarray:
-        """How many more seeds to run at each grid point.
+        """Return how many more seeds to run at each grid point.
 
-        Greedy: each run goes where, by the fit so far, it lowers most the sum of the relative variances of exponent,
-        location and steepness. The steepness is no aim in itself; without it the interval would be trusted too early.
+        The choice is greedy: each run goes where, by the present fit, it reduces the sum of the relative variances of exponent,
+        location and steepness most. Without the steepness, the search would stop too early.
         """
         chance = 1 / (1 + np.exp(-self.places @ self.beta))
         weight = chance * (1 - chance)
@@ -197,13 +208,13 @@ def _logs(grid: xr.DataArray, name: str) -> np.ndarray:
 
 
 def _scaled(values: np.ndarray) -> np.ndarray:
-    """Brought to the range from -1/2 to 1/2."""
+    """Scale to the range from -1/2 to 1/2."""
     span = np.ptp(values)
     return (values - values.min()) / (span or 1.0) - 0.5
 
 
-def _believed(counts: Counts, place: np.ndarray, steepest: float) -> tuple[np.ndarray, np.ndarray]:
-    """A fit that stays finite on separated runs, and its information matrix.
+def _fit_with_prior(counts: Counts, place: np.ndarray, steepest: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return a logistic fit that is finite on separated runs, and its information matrix.
 
     The coefficients have a normal prior as wide as the steepest transition of the grid.
     """

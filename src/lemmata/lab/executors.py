@@ -1,4 +1,4 @@
-"""Where a sweep is carried out: on this machine, on a Dask cluster, or by jobs of a batch system through files."""
+"""Connects to workers: on this machine, on a Dask cluster, or jobs of a batch system that work through files."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lemmata.ending import last_act
+from lemmata.ending import on_exit
 from lemmata.errors import BadInput, note, require, require_memory, unknown
 from lemmata.lab.pool import WORKER_BYTES, Pool, require_workers
 from lemmata.lab.spool import Folder, Spool
@@ -21,15 +21,22 @@ from lemmata.lab.spool import Folder, Spool
 PLACES = ("local", "dask", "dask://HOST:PORT", "slurm", "spool")
 
 LARGEST_ARRAY = 1000
-"""Tasks of one job array; batch systems allow 1001 unless told otherwise."""
+"""The largest number of tasks in one job array. Slurm allows 1001 by default."""
 
 
 @contextlib.contextmanager
-def hands(on: str = "local", workers: int = 0, limit: float | None = None) -> Iterator[Pool | Spool]:
-    """Whoever does the work of a command, as something with `workers` and `run`.
+def connect_workers(
+    on: str = "local", workers: int = 0, limit: float | None = None
+) -> Iterator[Pool | Spool]:
+    """Return a pool of workers, which has `workers` and `run`.
 
-    `local`: worker processes here (none: this process). `dask`: a Dask cluster, started here, or one that is running.
-    `slurm`: jobs of a batch system. `spool`: whoever runs `lemmata work` on the folder of the results.
+    `on`: where the workers are.
+        `local`: worker processes on this machine; with 0 workers, this process.
+        `dask`: a new Dask cluster on this machine; `dask://HOST:PORT`: one that is running.
+        `slurm`: jobs of a batch system.
+        `spool`: processes of `lemmata work` on the folder of the results, started by the user.
+    `workers`: their number.
+    `limit`: how many seconds a cell may take; local workers only.
     """
     require_workers(workers)
     require(on == "local" or limit is None, "a time limit for cells needs local workers.")
@@ -44,8 +51,8 @@ def hands(on: str = "local", workers: int = 0, limit: float | None = None) -> It
         pool = Spool(count, Slurm(count).hire) if on == "slurm" else Spool(count)
     else:
         raise unknown("place to run", on, PLACES)
-    farewell = last_act(pool.close) if isinstance(pool, Spool) else contextlib.nullcontext()
-    with pool, farewell:
+    close_on_exit = on_exit(pool.close) if isinstance(pool, Spool) else contextlib.nullcontext()
+    with pool, close_on_exit:
         try:
             yield pool
         finally:
@@ -57,7 +64,7 @@ def hands(on: str = "local", workers: int = 0, limit: float | None = None) -> It
 
 
 class Dask(Executor):
-    """A Dask cluster as an executor that finds its scheduler again when that was restarted."""
+    """An executor for a Dask cluster. It connects again when the scheduler was restarted."""
 
     def __init__(self, connect: Callable[[], Any]):
         self._connect = connect
@@ -66,7 +73,7 @@ class Dask(Executor):
 
     @staticmethod
     def at(address: str, workers: int) -> "Dask":
-        """The cluster at HOST:PORT; one of so many processes on this machine where no address is given."""
+        """Connect to the cluster at HOST:PORT. Without an address, start one with `workers` processes on this machine."""
         try:
             from dask.distributed import Client, LocalCluster  # pyright: ignore[reportMissingImports]
         except ImportError:
@@ -78,19 +85,19 @@ class Dask(Executor):
 
         def connect() -> Client:
             client = Client(cluster, set_as_default=False)
-            client.wait_for_workers(workers)  # their number decides how wide chunks are
+            client.wait_for_workers(workers)  # their number decides the size of chunks
             return client
 
         return Dask(connect)
 
     @property
     def _max_workers(self) -> int:
-        """How many tasks run at the same time, by the name that executors have for it."""
-        self.look()
+        """The number of tasks that run at the same time. Executors of the standard library use this name."""
+        self.check_workers()
         return max(1, sum(self.client.nthreads().values()))
 
-    def look(self) -> None:
-        """Say so, once, if nobody is there to work: a cluster may get workers later, and loses them with its scheduler."""
+    def check_workers(self) -> None:
+        """Tell the user, once, if the cluster has no workers. It may get some later, and loses them with its scheduler."""
         deserted = not self.client.nthreads()
         if deserted and not self._deserted:
             note("the Dask cluster has no workers; waiting for some.")
@@ -98,6 +105,7 @@ class Dask(Executor):
 
     @property
     def client(self) -> Any:
+        """The connection to the scheduler, made again if it was lost."""
         if self._client is None or self._client.status != "running":
             try:
                 self._client = self._connect()
@@ -120,14 +128,20 @@ class Dask(Executor):
 
 
 def work_on(store: Path) -> list[str]:
-    """The command of a worker."""
+    """Return the command that starts a worker."""
     return [sys.executable, "-m", "lemmata", "work", str(store.resolve())]
 
 
 @dataclass
 class Slurm:
-    """Job arrays of workers. What they do is seen in the spool; the batch system is asked only whether any of them is left.
-    Partition, account and time are set by SBATCH_PARTITION and the like."""
+    """Job arrays of workers. The batch system is asked only whether any job is left; the spool shows what they do.
+
+    Users set partition, account and time by environment variables such as SBATCH_PARTITION.
+
+    `workers`: the number of workers.
+    `command`: returns the command of a worker for the folder of a store.
+    `pause`: the seconds between two questions to the batch system.
+    """
 
     workers: int
     command: Callable[[Path], list[str]] = work_on
@@ -136,7 +150,7 @@ class Slurm:
     _asked: float = 0.0
 
     def hire(self, store: Path) -> None:
-        """Submit jobs for a store if none is queued or running; refuses where they end without having done anything."""
+        """Submit jobs for a store if none is queued or running. Raises `BadInput` if the last jobs ended without any result."""
         jobs, now = self._jobs.get(store), time.monotonic()
         if jobs and now - self._asked < self.pause:
             return
@@ -154,14 +168,14 @@ class Slurm:
         self._jobs[store] = [self._submit(store, logs.resolve(), size) for size in _arrays(self.workers)]
 
     def _submit(self, store: Path, logs: Path, size: int) -> str:
-        """The number of a new job array."""
+        """Submit a job array and return its number."""
         options = ("--parsable", "--job-name=lemmata", "--cpus-per-task=1", f"--array=0-{size - 1}")
         script = f"--wrap=exec {shlex.join(self.command(store))}"
         return _say("sbatch", *options, f"--output={logs}/%A_%a.log", script).strip().split(";")[0]
 
 
 def _arrays(workers: int) -> list[int]:
-    """Sizes of the arrays for so many workers.
+    """Return the sizes of the arrays for some workers.
 
     >>> _arrays(2500)
     [1000, 1000, 500]
@@ -170,9 +184,11 @@ def _arrays(workers: int) -> list[int]:
 
 
 def _say(*command: str, strict: bool = True) -> str:
-    """What a command of the batch system answers; unless strict it may fail (as when it has forgotten a job)."""
+    """Return the output of a command of the batch system. Unless `strict`, it may fail, as for a job that is forgotten."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", check=False, timeout=60
+        )
     except FileNotFoundError:
         raise BadInput(
             f"'{command[0]}' is not on this machine; run where Slurm is, or with --on spool and `lemmata work` by hand."

@@ -1,7 +1,7 @@
-"""The ledger of a store: which segments there should be and which cells are in each, and a copy of the manifest.
+"""Reads and writes the ledger of a store: the segments that should exist, their cells, and a copy of the manifest.
 
-It is never believed over the rows; it tells what was lost with a segment that is gone. One line for every write, each with a
-checksum, flushed to the disk: all it needs is that appended bytes stay, which holds on network disks too.
+The rows are authoritative. The ledger serves to report which cells were lost with a segment. Every write appends one line
+with a checksum and flushes it. This only needs appends that last, which network disks provide too.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,12 +11,28 @@ from typing import Any
 
 import numpy as np
 
-from lemmata.lab.disk import append_to_file, replace_file, sealed_line, unsealed_line
+from lemmata.lab.disk import (
+    Damaged,
+    append_to_file,
+    read_at_most,
+    replace_file,
+    sealed_line,
+    unsealed_line,
+)
+
+MAX_LEDGER_BYTES = 1 << 30
+"""The largest size of a ledger, enough for ten million cells. A larger file counts as one damaged line."""
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a ledger says: the cells of every segment, the last manifest, and which of its own lines are damaged."""
+class LedgerContent:
+    """The content of a ledger.
+
+    `segments`: the cells of every segment.
+    `manifest`: the last copy of the manifest.
+    `damaged`: the numbers of damaged lines.
+    `lines`: the number of lines.
+    """
 
     segments: Mapping[str, tuple[int, ...]]
     manifest: Mapping[str, Any]
@@ -28,23 +44,24 @@ class Told:
 class Ledger:
     path: Path
 
-    def read(self) -> Told:
+    def read(self) -> LedgerContent:
         segments: dict[str, tuple[int, ...]] = {}
         manifest: Mapping[str, Any] = {}
         damaged = []
         lines = self._lines()
         for number, line in enumerate(lines, 1):
-            said = unsealed_line(line)
-            if said is None:
-                damaged.append(number)
-            elif "manifest" in said:
-                manifest = said["manifest"]
-            else:
-                for gone in said["replaces"]:
+            try:
+                content = unsealed_line(line)
+                if "manifest" in content:
+                    manifest = dict(content["manifest"])
+                    continue
+                cells = np.frombuffer(bytes.fromhex(content["cells"]), ">u8")
+                for gone in content["replaces"]:
                     segments.pop(gone, None)
-                cells = np.frombuffer(bytes.fromhex(said["cells"]), ">u8")
-                segments[said["segment"]] = tuple(cells.tolist())
-        return Told(segments, manifest, tuple(damaged), len(lines))
+                segments[str(content["segment"])] = tuple(cells.tolist())
+            except (Damaged, ValueError, TypeError, KeyError, RecursionError):
+                damaged.append(number)
+        return LedgerContent(segments, manifest, tuple(damaged), len(lines))
 
     def add_manifest(self, manifest: Mapping[str, Any]) -> None:
         append_to_file(self.path, sealed_line({"manifest": manifest}))
@@ -58,9 +75,11 @@ class Ledger:
 
     def _lines(self) -> list[bytes]:
         try:
-            lines = self.path.read_bytes().split(b"\n")
+            lines = read_at_most(self.path, MAX_LEDGER_BYTES).split(b"\n")
         except FileNotFoundError:
             return []
+        except Damaged:
+            return [b""]
         return lines if lines[-1] else lines[:-1]
 
 

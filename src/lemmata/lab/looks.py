@@ -1,4 +1,4 @@
-"""Add seeds until claims are decided, without erring more often for having looked several times."""
+"""Adds seeds until claims are decided, with a bound on the error of all looks at the results together."""
 
 from collections.abc import Callable, Mapping
 
@@ -13,12 +13,18 @@ def until_decided(
     add: Callable[[str, int], None],
     budget: int,
 ) -> list[Verdict]:
-    """Verdicts after as many looks as it takes, or as `budget` extra trainings allow.
+    """Return the verdicts when every claim is decided, or when the budget is spent.
 
-    `look(rate)` judges all claims at a false discovery rate, `figure_of` names a claim's figure, `add(figure, n)` runs `n`
-    more seeds of it, at `prices[figure]` trainings each. Each look has half the error of the one before: 2.5 %, 1.25 %, ...,
-    5 % in all. A claim that is decided at a look stays decided, as its error was spent there. Since looks are dear, an open
-    figure gets at least half as many seeds again, and at most as many again: the estimate of what is missing is rough.
+    `look`: judges all claims at a given false discovery rate.
+    `figure_of`: returns the figure of a claim.
+    `seeds`: the number of seeds of each figure.
+    `prices`: the number of trainings of one more seed of each figure.
+    `add`: runs some more seeds of a figure.
+    `budget`: the largest number of extra trainings.
+
+    Each look has half the error of the one before: 2.5 %, 1.25 %, ..., 5 % in all. A claim that is decided at a look stays
+    decided, as its error was spent there. As every look costs error, and the estimate of the missing seeds is rough, an open
+    figure gets between half as many seeds again and as many again.
     """
     seeds, rate, decided = dict(seeds), 0.025, dict[str, Verdict]()
     while True:

@@ -1,5 +1,7 @@
-"""Where chunks run: in this process, in local worker processes (each on one core with one compute thread), or through any
-`concurrent.futures.Executor`. One pool serves a whole command."""
+"""Runs chunks: in this process, in local worker processes, or through any `concurrent.futures.Executor`.
+
+A worker process has one core and one compute thread. One pool serves a whole command.
+"""
 
 import itertools
 import os
@@ -7,13 +9,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from lemmata import device
 from lemmata.errors import BadInput, require, require_memory, shortened
-from lemmata.lab.process import TimeLimit, Worker, cache_compilations, one_thread
+from lemmata.lab.process import TimeLimit, Worker, cache_compilations, one_thread, require_files
 
 __all__ = [
     "Lost",
@@ -25,73 +28,94 @@ __all__ = [
 
 Task = TypeVar("Task")
 
-TRIES = 3
-"""A cell that takes its worker down this often, alone, has failed."""
+MAX_LOSSES = 3
+"""A cell has failed when its worker ended this often while running it, not counting ends that may have another cause."""
 
-FALSE_STARTS = 3
-"""When so many workers in a row end by themselves before they are ready, none ever will be."""
+RETRY_PAUSE_SECONDS = 1.0
+"""A cell whose worker was killed by a signal runs alone after a pause of this many seconds."""
 
-KILLED_AT_START = 30
-"""The same for workers that something kills before they are ready."""
+MAX_KILLED_TOGETHER = 30
+"""Give up when this often a cell that ran alone and an idle worker were killed together: something kills all workers."""
 
+MAX_FALSE_STARTS = 3
+"""Give up when this many workers in a row exit before they are ready."""
 
-MOST_WORKERS = 100_000
+MAX_KILLED_AT_START = 30
+"""Give up when this many workers in a row are killed by a signal before they are ready."""
+
+MAX_WORKERS = 100_000
 
 WORKER_BYTES = 200 << 20
-"""What a worker process takes with JAX loaded and nothing to do, about."""
+"""About how much memory an idle worker process takes with JAX loaded."""
 
-QUIET = 30.0
-"""When nothing was heard from an executor for so many seconds, it is asked to look after its workers, if it can."""
+EXECUTOR_CHECK_SECONDS = 30.0
+"""If an executor returns nothing for this many seconds, its `check_workers` is called, if it has one."""
 
 
 class Lost(Exception):
-    """A task took its worker down with it, every time."""
+    """Every worker that ran the task ended while doing so."""
 
 
 @dataclass
 class _Attempt(Generic[Task]):
-    """A task, or what is left of it after the `parts` of its result that have come in, and how often it was lost alone."""
+    """A task without the parts whose results have arrived.
+
+    `losses`: how often its worker ended, as far as that counts.
+    `alone`: whether it runs, or last ran, while no other task does.
+    `lost_at`: when its worker was killed.
+    `words`: what that worker wrote to standard error.
+    """
 
     task: Task
     losses: int = 0
+    alone: bool = False
+    lost_at: float = 0.0
+    words: str = ""
 
-    def heard(self, part: Any) -> None:
+    def drop_finished(self, part: Any) -> None:
         if hasattr(self.task, "without"):
             self.task = self.task.without(part)  # pyright: ignore[reportAttributeAccessIssue]
 
-    def again(self, once: bool = False) -> "list[_Attempt[Task]]":
-        """What to try after a loss: the parts of the task, or itself once more; nothing when that was done often enough."""
-        if hasattr(self.task, "split"):
-            parts = self.task.split()  # pyright: ignore[reportAttributeAccessIssue]
-            if len(parts) != 1:
-                return [_Attempt(part) for part in parts]
-        return [_Attempt(self.task, self.losses + 1)] if self.losses + 1 < TRIES and not once else []
+    def parts(self) -> "list[_Attempt[Task]]":
+        """Split the task to find the cell that ends its worker. The list is empty for a single cell."""
+        parts = self.task.split() if hasattr(self.task, "split") else []  # pyright: ignore[reportAttributeAccessIssue]
+        return [_Attempt(part) for part in parts] if len(parts) > 1 else []
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left to do of a task that can be counted."""
+        """Whether all parts of the result have arrived, for tasks that have a length."""
         return hasattr(self.task, "without") and len(self.task) == 0  # pyright: ignore[reportArgumentType]
 
 
 class Pool:
-    """A context manager whose `run` spreads tasks and gives back results as they come.
+    """A context manager whose `run` distributes tasks and yields their results as they arrive.
 
-    `workers` local processes, none meaning this process; or an executor. `limit` is how many seconds a cell may take.
+    `workers`: the number of local processes; 0 runs everything in this process.
+    `executor`: any `concurrent.futures.Executor`, in place of `workers`. It is not shut down.
+    `limit`: how many seconds a cell may take.
 
-    Work may return an iterator: each part of its result is given back as it comes, and after a loss only the rest is done
-    again (for tasks that know what is left `without` a part, how to `split`, and how many cells run `at_once`).
+    The work may return an iterator. Its parts are yielded as they arrive, and after the loss of a worker only the rest is
+    repeated. This needs tasks with the methods `without` (a part) and `split`, and `at_once`, the number of cells at a time.
+
+    A signal that kills a worker may come from another program, or from the system when others use much memory. A single cell
+    whose worker was killed is therefore set aside until no other task is left. It then runs alone, each time after a pause,
+    and fails after three kills. A kill that also hits an idle worker does not count.
     """
 
     def __init__(self, workers: int = 0, executor: Executor | None = None, limit: float | None = None):
-        require_workers(workers)
-        require_memory(workers * WORKER_BYTES, f"{workers} worker processes")
+        require_capacity(workers)
+        if executor is None:
+            device.require_one_worker(workers)
+            if workers == 0:
+                device.check()
         require(limit is None or workers > 0, "a time limit needs worker processes (--workers 1 or more).")
         require(limit is None or 0 < limit < float("inf"), f"a cell may take some seconds, not {limit}.")
         self.workers = workers if executor is None else _size_of(executor)
         self.executor = executor
         self._limit = limit
         self._alive: list[Worker] = []
-        self._false_starts = self._killed = 0
+        self._false_starts = self._killed = self._killed_together = 0
+        self._idle_killed_at = float("-inf")
 
     def __enter__(self) -> "Pool":
         return self
@@ -100,7 +124,7 @@ class Pool:
         self.close()
 
     def close(self) -> None:
-        """End all workers. An executor is its owner's to end."""
+        """Stop all workers. An executor passed in is not shut down."""
         for worker in self._alive:
             worker.kill()
         self._alive.clear()
@@ -108,40 +132,51 @@ class Pool:
     def run(
         self, work: Callable[[Task], Any], tasks: Iterable[Task], home: Path | None = None
     ) -> Iterator[tuple[Task, Any]]:
-        """Results as they come, each with its task (or a part of it, where it had to be split); an exception for a task
-        that raised it or was lost. Tasks are taken one by one, when somebody is free to work on them. (`home`, the
-        folder of the store, is for pools that work through files: see `spool`.)"""
-        if self.executor is not None:
-            return self._through(self.executor, work, iter(tasks))
-        return self._spread(work, iter(tasks)) if self.workers else _here(work, tasks)
+        """Yield results as they arrive, each with its task, or with a part of it if the task was split.
 
-    def _spread(self, work: Callable[[Task], Any], tasks: Iterator[Task]) -> Iterator[tuple[Task, Any]]:
+        For a task that raised an exception or was lost, the result is that exception.
+
+        `work`: the function that is applied to each task.
+        `tasks`: an iterable; the next task is requested when a worker is free.
+        `home`: the folder of the store, used only by pools that work through files (see `spool`)."""
+        if self.executor is not None:
+            return self._run_on_executor(self.executor, work, iter(tasks))
+        return self._run_on_workers(work, iter(tasks)) if self.workers else _run_here(work, tasks)
+
+    def _run_on_workers(
+        self, work: Callable[[Task], Any], tasks: Iterator[Task]
+    ) -> Iterator[tuple[Task, Any]]:
         queue: deque[_Attempt[Task]] = deque()
+        suspects: deque[_Attempt[Task]] = deque()
         busy: dict[Worker, _Attempt[Task]] = {}
         try:
             while True:
                 free = self.workers - len(busy) - len(queue)
                 queue.extend(_Attempt(task) for task in itertools.islice(tasks, max(free, 0)))
                 if not queue and not busy:
-                    return
-                self._replace_dead(work, len(queue) + len(busy))
+                    if not suspects:
+                        return
+                    yield from self._isolate(suspects.popleft(), queue)
+                    continue
+                alone = any(attempt.alone for attempt in (*queue, *busy.values()))
+                self._replace_dead(work, 2 if alone else len(queue) + len(busy))
                 for worker in [w for w in self._alive if w.ready and w not in busy][: len(queue)]:
                     attempt = queue.popleft()
                     try:
-                        worker.begin(work, attempt.task, self._limit)
-                    except OSError:  # it has just died: others will do this
+                        worker.send(work, attempt.task, self._limit)
+                    except OSError:  # the worker has just died: another one gets the task
                         queue.append(attempt)
                     except Exception as error:
                         yield attempt.task, error
                     else:
                         busy[worker] = attempt
-                for worker in self._heard():
-                    kind, answer = worker.answer()
+                for worker in self._ready_workers():
+                    kind, answer = worker.receive()
                     if kind == "ready":
                         worker.ready, self._false_starts, self._killed = True, 0, 0
                     elif kind == "part":
                         whole = busy[worker].task
-                        busy[worker].heard(answer)
+                        busy[worker].drop_finished(answer)
                         yield whole, answer
                     elif kind == "result":
                         yield busy.pop(worker).task, answer
@@ -149,7 +184,7 @@ class Pool:
                         del busy[worker]
                     else:
                         self._alive.remove(worker)
-                        yield from self._lost(worker, answer, busy.pop(worker, None), queue)
+                        yield from self._lost(worker, answer, busy.pop(worker, None), queue, suspects)
         finally:
             for worker in busy:
                 worker.kill()
@@ -161,37 +196,74 @@ class Pool:
         late: Exception | None,
         attempt: _Attempt[Task] | None,
         queue: deque[_Attempt[Task]],
+        suspects: deque[_Attempt[Task]],
     ) -> Iterator[tuple[Task, Exception]]:
-        """What to do about a dead worker: its task is queued again; given back with the reason when that is of no use."""
+        """Handle a dead worker. Its task is queued again in parts.
+
+        A single cell is set aside if a signal killed the worker, else tried again; it fails after `MAX_LOSSES`."""
         try:
+            killed = worker.process.wait() < 0
             if attempt is None:
                 self._note_false_start(worker)
-            elif not attempt.over:
-                parts = attempt.again(once=late is not None)
+                if killed:
+                    self._idle_killed_at = time.monotonic()
+            elif attempt.over:
+                return
+            elif parts := attempt.parts():
                 queue.extend(parts)
-                if not parts:
-                    yield attempt.task, late or Lost(worker.last_words())
+            elif late is not None:
+                yield attempt.task, late
+            elif killed:
+                attempt.lost_at, attempt.words = time.monotonic(), worker.exit_message()
+                suspects.append(attempt)
+            elif attempt.losses + 1 < MAX_LOSSES:
+                queue.append(replace(attempt, losses=attempt.losses + 1))
+            else:
+                yield attempt.task, Lost(worker.exit_message())
         finally:
             worker.kill()
+
+    def _isolate(
+        self, suspect: _Attempt[Task], queue: deque[_Attempt[Task]]
+    ) -> Iterator[tuple[Task, Exception]]:
+        """Queue a cell whose worker was killed, to run alone after a pause. After too many tries it is yielded as lost."""
+        time.sleep(max(0.0, suspect.lost_at + RETRY_PAUSE_SECONDS - time.monotonic()))
+        if suspect.alone and self._idle_was_killed(since=suspect.lost_at - RETRY_PAUSE_SECONDS):
+            self._killed_together += 1
+            if self._killed_together >= MAX_KILLED_TOGETHER:
+                raise BadInput(
+                    f"something kills all worker processes again and again: {shortened(suspect.words)}"
+                )
+        elif suspect.alone:
+            suspect.losses += 1
+        if suspect.losses < MAX_LOSSES:
+            queue.append(replace(suspect, alone=True))
+        else:
+            yield suspect.task, Lost(f"{MAX_LOSSES} times, with no other cell at work, {suspect.words}")
+
+    def _idle_was_killed(self, since: float) -> bool:
+        """Whether a signal has killed an idle worker since then."""
+        codes = [worker.process.poll() for worker in self._alive]
+        return self._idle_killed_at >= since or any(code is not None and code < 0 for code in codes)
 
     def _note_false_start(self, worker: Worker) -> None:
         code = worker.process.wait()
         self._false_starts += not worker.ready and code >= 0
         self._killed += not worker.ready and code < 0
-        if self._false_starts >= FALSE_STARTS or self._killed >= KILLED_AT_START:
-            raise BadInput(f"worker processes cannot be started: {worker.last_words(lines=1)}")
+        if self._false_starts >= MAX_FALSE_STARTS or self._killed >= MAX_KILLED_AT_START:
+            raise BadInput(f"worker processes cannot be started: {worker.exit_message(lines=1)}")
 
     def _replace_dead(self, work: Callable[[Any], Any], wanted: int) -> None:
         for slot in range(self.workers):
             if len(self._alive) < min(self.workers, wanted) and all(w.slot != slot for w in self._alive):
                 try:
-                    self._alive.append(Worker.at(slot, work.__module__))
+                    self._alive.append(Worker.for_slot(slot, work.__module__))
                 except OSError as error:
                     if not self._alive:
                         raise BadInput(f"cannot start a worker process: {error.strerror}.") from None
 
-    def _heard(self) -> list[Worker]:
-        """Workers that have said something, have died, or have taken too long."""
+    def _ready_workers(self) -> list[Worker]:
+        """Return the workers that have sent a message or have died, after killing those that exceed the time limit."""
         now = time.monotonic()
         for worker in self._alive:
             if now > worker.deadline:
@@ -200,12 +272,13 @@ class Pool:
         ready = wait_for([worker.connection for worker in self._alive], timeout=0.2)
         return [worker for worker in self._alive if worker.connection in ready]
 
-    def _through(
+    def _run_on_executor(
         self, executor: Executor, work: Callable[[Task], Any], tasks: Iterator[Task]
     ) -> Iterator[tuple[Task, Any]]:
         again: deque[_Attempt[Task]] = deque()
+        suspects: deque[_Attempt[Task]] = deque()
         pending: dict[Future[list[Any]], _Attempt[Task]] = {}
-        heard = time.monotonic()
+        last_result = time.monotonic()
         try:
             while True:
                 while len(pending) < 2 * self.workers:
@@ -213,16 +286,19 @@ class Pool:
                     if attempt is None:
                         break
                     try:
-                        pending[executor.submit(_in_full, work, attempt.task)] = attempt
+                        pending[executor.submit(_all_parts, work, attempt.task)] = attempt
                     except (BrokenExecutor, RuntimeError) as error:
                         raise BadInput(f"the executor takes no more work: {error}") from None
                 if not pending:
-                    return
+                    if not suspects:
+                        return
+                    yield from self._isolate(suspects.popleft(), again)
+                    continue
                 done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-                if done or time.monotonic() - heard > QUIET:
-                    heard = time.monotonic()
+                if done or time.monotonic() - last_result > EXECUTOR_CHECK_SECONDS:
+                    last_result = time.monotonic()
                     if not done and hasattr(executor, "look"):
-                        executor.look()  # pyright: ignore[reportAttributeAccessIssue]
+                        executor.check_workers()  # pyright: ignore[reportAttributeAccessIssue]
                 results: list[tuple[Task, Any]] = []
                 for future in done:
                     attempt = pending.pop(future)
@@ -230,53 +306,64 @@ class Pool:
                     if error is None:
                         results += [(attempt.task, result) for result in future.result()]
                     elif isinstance(error, BrokenExecutor | CancelledError) or _names_a_loss(error):
-                        parts = attempt.again()
+                        parts = attempt.parts()
                         again.extend(parts)
                         if not parts:
-                            yield attempt.task, Lost(f"{type(error).__name__}: {error}")
+                            attempt.lost_at, attempt.words = (
+                                time.monotonic(),
+                                f"{type(error).__name__}: {error}",
+                            )
+                            suspects.append(attempt)
                     elif isinstance(error, Exception):
                         yield attempt.task, error
                     else:
                         raise error
-                yield from in_one_go(results)
+                yield from merge_results(results)
         finally:
             for future in pending:
                 future.cancel()
 
 
 def require_workers(workers: int) -> None:
-    """Refuse numbers of workers that nobody has."""
+    """Raise `BadInput` for an impossible number of workers."""
     require(
-        0 <= workers <= MOST_WORKERS,
-        f"the number of workers (--workers) lies between 0 and {MOST_WORKERS}, not {shortened(workers)}.",
+        0 <= workers <= MAX_WORKERS,
+        f"the number of workers (--workers) lies between 0 and {MAX_WORKERS}, not {shortened(workers)}.",
     )
 
 
-def _here(work: Callable[[Task], Any], tasks: Iterable[Task]) -> Iterator[tuple[Task, Any]]:
-    """One task after another in this process."""
+def require_capacity(workers: int) -> None:
+    """Raise `BadInput` for more local workers than the memory or the limit of open files allows."""
+    require_workers(workers)
+    require_memory(workers * WORKER_BYTES, f"{workers} worker processes")
+    require_files(workers)
+
+
+def _run_here(work: Callable[[Task], Any], tasks: Iterable[Task]) -> Iterator[tuple[Task, Any]]:
+    """Run one task after another in this process."""
     for task in tasks:
         attempt = _Attempt(task)
         try:
             result = work(task)
             for part in result if isinstance(result, Iterator) else [result]:
                 yield attempt.task, part
-                attempt.heard(part)
+                attempt.drop_finished(part)
         except Exception as error:
             yield attempt.task, error
 
 
-def _in_full(work: Callable[[Task], Any], task: Task) -> list[Any]:
-    """All parts of a result, for engines that give it back at the end."""
+def _all_parts(work: Callable[[Task], Any], task: Task) -> list[Any]:
+    """Return all parts of a result in a list, for executors that return results only at the end."""
     result = work(task)
     return list(result) if isinstance(result, Iterator) else [result]
 
 
-def in_one_go(results: Iterable[tuple[Task, Any]]) -> Iterator[tuple[Task, Any]]:
-    """Results that came together, put together as far as their tasks are of one `kin`: whoever keeps them does it once."""
-    families: dict[Any, list[tuple[Any, Any]]] = {}
+def merge_results(results: Iterable[tuple[Task, Any]]) -> Iterator[tuple[Task, Any]]:
+    """Join results whose tasks have the same `batch_key`, so that they are written to the store together."""
+    groups: dict[Any, list[tuple[Any, Any]]] = {}
     for task, result in results:
-        families.setdefault(getattr(task, "kin", id(result)), []).append((task, result))
-    for (task, result), *others in families.values():
+        groups.setdefault(getattr(task, "batch_key", id(result)), []).append((task, result))
+    for (task, result), *others in groups.values():
         if others:
             task = task.joined(other for other, _ in others)
             result = [part for parts in (result, *(more for _, more in others)) for part in parts]
@@ -288,5 +375,5 @@ def _size_of(executor: Executor) -> int:
 
 
 def _names_a_loss(error: BaseException) -> bool:
-    """Whether an engine says that the worker died (Dask: KilledWorker), without importing it."""
+    """Whether the exception of an executor means that a worker died. The classes are recognised by name, without imports."""
     return type(error).__name__ in ("KilledWorker", "WorkerLost", "ManagerLost")

@@ -1,8 +1,8 @@
-"""Carry a sweep out: see what is missing, plan it in chunks, run them on a pool, keep the records in a store."""
+"""Runs a sweep: finds the missing cells, plans chunks, runs them on a pool, and writes the records to a store."""
 
 import contextlib
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,22 +11,25 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from lemmata.errors import note, require
+from lemmata.arguments import checks_arguments
+from lemmata.errors import BadInput, few, note, require
 from lemmata.lab.outcome import Outcome
 from lemmata.lab.plan import Plan, plan
 from lemmata.lab.pool import Pool
 from lemmata.lab.segment import among
 from lemmata.lab.spool import Spool
-from lemmata.lab.store import Rows, Store
+from lemmata.lab.store import Store
 from lemmata.lab.work import Chunk, run_chunk
 from lemmata.progress import Progress, bar, silence
 from lemmata.results import assemble
+from lemmata.rows import Rows
 from lemmata.source import sources as sources_of
 from lemmata.status import FAILED
 from lemmata.sweep import Sweep
 from lemmata.trial import describe
 
 
+@checks_arguments
 def run(
     sweep: Sweep,
     out: Path | str | None = None,
@@ -36,27 +39,49 @@ def run(
     limit: float | None = None,
     fail_fast: bool = False,
 ) -> xr.Dataset:
-    """Run what is missing of a sweep of one's own and return its results.
+    """Run the missing cells of a sweep and return its results.
 
-    They are kept in the folder `out`, where the same call finds them again; without one they are only returned. The work is
-    done by worker processes (none: by this one), or by any `concurrent.futures.Executor`. `limit` is how many seconds a cell
-    may take; with `fail_fast` the first failed cell ends the run.
+    `sweep`: a sweep of your own.
+    `out`: the folder that keeps the results, where the same call finds them again. Without it they are only returned.
+    `workers`: the number of worker processes; 0 runs everything in this process.
+    `progress`: whether a progress bar is shown on standard error.
+    `executor`: any `concurrent.futures.Executor`, in place of `workers`.
+    `limit`: how many seconds a cell may take.
+    `fail_fast`: whether the first failed cell ends the run.
+
+    >>> from lemmata import Sweep, axis
+    >>> from lemmata.trial import Computed
+    >>> class Square(Computed):
+    ...     value: float = 0.0
+    ...
+    ...     def compute(self, key):
+    ...         return {"square": self.value**2}
+    >>> results = run(Sweep(Square(), (axis("value", (2, 3)),), seeds=(0,)))
+    >>> results.square.sel(seed=0).values.tolist()
+    [4.0, 9.0]
     """
     with tempfile.TemporaryDirectory() as nowhere, Pool(workers, executor, limit) as pool:
-        with bar("sweep") if progress else silence() as told:
+        with bar("sweep") if progress else silence() as progress_bar:
             store = Store(out or nowhere)
-            rows = carry_out(sweep, store, {"trial": describe(sweep.template)}, pool, told, fail_fast)
+            rows = carry_out(sweep, store, {"trial": describe(sweep.template)}, pool, progress_bar, fail_fast)
         return assemble(sweep, rows)
 
 
 @dataclass(frozen=True)
 class Job:
-    """A sweep to be carried out, the store of its records, what the manifest says, and who is told how far it has come."""
+    """A sweep to run.
+
+    `store`: where its records are kept.
+    `manifest`: what the manifest of the store says.
+    `progress`: called with the numbers of finished cells and of all cells.
+    `siblings`: returns the folders of other stores. Finished rows of missing cells are copied from there, not computed again.
+    """
 
     sweep: Sweep
     store: Store
     manifest: Mapping[str, Any]
-    told: Progress
+    progress: Progress
+    siblings: Callable[[], Iterable[Path]] = tuple
 
 
 def carry_out(
@@ -64,21 +89,22 @@ def carry_out(
     store: Store,
     manifest: Mapping[str, Any],
     pool: Pool | Spool,
-    told: Progress,
+    progress: Progress,
     fail_fast: bool = False,
+    siblings: Callable[[], Iterable[Path]] = tuple,
 ) -> Rows:
-    """Run what is missing of a sweep and return the records of all its cells."""
-    ((_, rows),) = carry_out_all([Job(sweep, store, manifest, told)], pool, fail_fast)
+    """Run the missing cells of a sweep and return the records of all its cells."""
+    ((_, rows),) = carry_out_all([Job(sweep, store, manifest, progress, siblings)], pool, fail_fast)
     return rows
 
 
 def carry_out_all(
     jobs: Sequence[Job], pool: Pool | Spool, fail_fast: bool = False
 ) -> Iterator[tuple[int, Rows]]:
-    """Run what is missing of several sweeps, in order; gives the number and the records of each when it is complete.
+    """Run the missing cells of several sweeps, in order. Yields the number and the records of each when it is complete.
 
-    A sweep begins when there is somebody free for it: nobody waits for the last cells of the one before. (Not so through
-    files, where work lies beside its own store.)
+    A sweep begins when a worker is free, before the last cells of the sweep before it are finished. Through files, where work
+    lies beside its own store, sweeps run one after another.
     """
     groups = [range(len(jobs))] if isinstance(pool, Pool) else [[number] for number in range(len(jobs))]
     for group in groups:
@@ -98,7 +124,16 @@ def carry_out_all(
 
 @dataclass
 class _UnderWay:
-    """A job whose chunks are given out, and what is left to do of it."""
+    """A job that has begun.
+
+    `number`: its index among all jobs.
+    `job`: the job.
+    `plan`: gives its chunks.
+    `total`: the number of its cells.
+    `missing`: how many of them have no outcome yet.
+    `sources`: the digests of the code of its trials.
+    `lock`: holds the lock of its store.
+    """
 
     number: int
     job: Job
@@ -108,18 +143,19 @@ class _UnderWay:
     sources: set[str]
     lock: contextlib.ExitStack
 
-    def keep(self, chunk: Chunk, outcomes: list[Outcome] | Exception) -> list[Outcome]:
-        settled = self.plan.settle(chunk, outcomes)
-        self.job.store.write(settled, chunk.width)
-        self.missing -= len(settled)
-        self.job.told(self.total - self.missing, self.total)
-        return settled
+    def keep(self, chunk: Chunk, result: list[Outcome] | Exception) -> list[Outcome]:
+        """Write the outcomes of a chunk and report the progress."""
+        outcomes = self.plan.record_result(chunk, result)
+        self.job.store.write(outcomes, chunk.width)
+        self.missing -= len(outcomes)
+        self.job.progress(self.total - self.missing, self.total)
+        return outcomes
 
 
 def _chunks(
     jobs: Mapping[int, Job], workers: int, begun: list[_UnderWay], held: contextlib.ExitStack
 ) -> Iterator[Chunk]:
-    """The chunks of all jobs, which begin as they are asked for."""
+    """Yield the chunks of all jobs. A job begins when its first chunk is requested."""
     first = 0
     for number, job in jobs.items():
         one = _begin(number, job, workers, first, held.enter_context(contextlib.ExitStack()))
@@ -129,27 +165,53 @@ def _chunks(
 
 
 def _begin(number: int, job: Job, workers: int, first: int, lock: contextlib.ExitStack) -> _UnderWay:
-    """See what is missing; hold the store and note in it what is about to be run, unless nothing is."""
+    """Find the missing cells of a job. If there are any, lock the store, write the manifest, and plan the chunks."""
     store, ids = job.store, job.sweep.cells.ids
-    told_sources = sources_of(job.sweep.cells.trials)
-    sources = set(told_sources.values())
+    by_module = sources_of(job.sweep.cells.trials)
+    sources = set(by_module.values())
     done = store.finished(sources)
     missing, total = np.unique(ids[~among(ids, done)]), len(np.unique(ids))
     planned = Plan([], workers, first)
-    if len(missing) or not _told_before(store, job.manifest):
-        manifest = {"cells": total, **job.manifest, "sources": told_sources}
+    known = _same_order(store, job.manifest)
+    if known and not len(missing) and not store.sound:
+        _mend(store)
+    elif len(missing) or not known:
+        manifest = {"cells": total, **job.manifest, "sources": by_module}
         lock.enter_context(store.locked())
+        store.create(manifest, ids if manifest["cells"] == total else None)
+        _copy_from_siblings(job, missing, sources)
+        done = store.finished(sources)
+        missing = missing[~among(missing, done)]
         outdated = int(among(missing, store.finished()).sum())
         if outdated:
             note(f"{outdated} cells in '{store.path}' were made by other code and are computed again.")
-        store.create(manifest, ids if manifest["cells"] == total else None)
         planned = plan(job.sweep.cells, workers, done, first)
-        job.told(total - len(planned), total)
+        job.progress(total - len(planned), total)
     return _UnderWay(number, job, planned, total, len(planned), sources, lock)
 
 
+def _copy_from_siblings(job: Job, missing: np.ndarray, sources: set[str]) -> None:
+    """Copy the finished rows of missing cells from other stores, and tell the user where they come from."""
+    for path in job.siblings():
+        if len(missing):
+            count = job.store.copy_from(Store(path), missing, sources)
+            if count:
+                note(f"{count} cells of '{job.store.path}' are copied from '{path}', where they were run.")
+                missing = missing[~among(missing, job.store.finished(sources))]
+
+
+def _mend(store: Store) -> None:
+    """Repair a store whose rows are complete. If it cannot be written to, its rows are read nevertheless."""
+    try:
+        done = store.repair()
+    except BadInput as error:
+        done = [str(error)]
+    for sentence in done:
+        note(f"'{store.path}': {sentence}")
+
+
 def _completed(begun: list[_UnderWay]) -> Iterator[tuple[int, Rows]]:
-    """The records of jobs of which nothing is missing any more; each is left alone after that."""
+    """Yield the records of the jobs that are complete, and release their stores."""
     for one in [one for one in begun if not one.missing]:
         begun.remove(one)
         one.lock.close()
@@ -159,19 +221,20 @@ def _completed(begun: list[_UnderWay]) -> Iterator[tuple[int, Rows]]:
 
 
 def require_some(rows: Rows, store: Store) -> None:
-    """Refuse records of which none is more than a failure."""
-    require(bool(np.any(rows.values["status"] != FAILED)), f"every cell failed: {'; '.join(reasons(store))}")
+    """Raise `BadInput` if every record is a failure."""
+    if np.all(rows.values["status"] == FAILED):
+        raise BadInput(f"every cell failed: {'; '.join(few(reasons(store)))}")
 
 
 def reasons(store: Store) -> list[str]:
-    """Why cells failed, each reason once."""
+    """Return the reasons of failed cells, each once."""
     return sorted(store.reasons())
 
 
-def _told_before(store: Store, manifest: Mapping[str, Any]) -> bool:
-    """Whether the store was last used for the same order; a finished one on a read-only disk can then still be read."""
+def _same_order(store: Store, manifest: Mapping[str, Any]) -> bool:
+    """Whether the store was last used for the same order. If so, a finished store is not written to, and may be read-only."""
     if not store.exists:
         return False
     passing = ("versions", "platform", "started", "cells", "command")
-    known = store.manifest
+    known = store.recovered_manifest
     return all(known.get(word) == value for word, value in manifest.items() if word not in passing)

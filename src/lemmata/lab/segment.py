@@ -1,9 +1,9 @@
-"""One durable unit of a store: rows of cells as a Zarr v3 group in a single file that is written once and never changed.
+"""Reads and writes segments. A segment holds rows of cells in one file, a Zarr v3 group that is never changed.
 
-A segment holds an index (one entry a cell: identity, status, time, where it came from, a checksum over everything that
-belongs to it) and *blocks*: the records of all cells whose arrays have the same names, types and shapes, one dense array a
-variable. Only numbers are stored, uncompressed: reading never executes anything, and a damaged byte harms one cell.
-Any Zarr reader opens the file; this module writes and reads it by itself, which takes 0.1 ms an array instead of 2.
+A segment has an index and blocks. The index has one entry a cell: identity, status, time, origin, and a checksum over all
+that is stored of the cell. A block holds the records of all cells whose arrays have the same names, types and shapes, as one
+dense array a variable. Only numbers are stored, uncompressed: reading never executes anything, and a damaged byte harms one
+cell. Any Zarr reader opens the file. This module has its own reader and writer, which take 0.1 ms an array instead of 2.
 """
 
 import io
@@ -11,16 +11,17 @@ import json
 import time
 import zipfile
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lemmata.lab.disk import Damaged
-from lemmata.lab.outcome import Outcome, Value
+from lemmata.errors import require_memory
+from lemmata.lab.disk import LARGEST_PAGE, Damaged, file_size
+from lemmata.lab.outcome import Outcome, Value, origin_in
 
 FORMAT = 1
 SUFFIX = ".zarr.zip"
@@ -46,18 +47,24 @@ INDEX = np.dtype(
         ("checksum", "<u4"),
     ]
 )
-"""What is known of every cell. `write` counts the writes of a store: of two rows of a cell the later one counts. `reason`
-and `traceback` are lengths of texts; `origin` is the checksum of what the row came from (source, versions)."""
+"""An entry of the index. `write` is the number of the write; of two rows of a cell the one with the larger number counts.
+`reason` and `traceback` are lengths of texts. `origin` is the checksum of the origin of the row (source, versions)."""
+
+END_OF_ZIP, FARTHEST_END = b"PK\5\6", 22 + 65535
+"""The first bytes of the last record of a zip file, and the largest distance of that record from the end of the file."""
+
+COPIES = 2
+"""Reading a segment takes this many times its size in memory."""
 
 CHECKED = [name for name in INDEX.names or () if name != "checksum"]
 
 Signature = tuple[tuple[str, str, tuple[int, ...]], ...]
-"""Name, type and shape of every array of a record, by name."""
+"""Name, type and shape of every array of a record, sorted by name."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """All that is stored of one cell. `origin` is plain data: the source that ran and the versions that it ran with."""
+    """All that is stored of one cell. `origin` is plain data: the digest of the code and the versions of packages."""
 
     id: int
     record: Mapping[str, Value]
@@ -73,7 +80,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Block:
-    """Records of one signature: for each variable an array with one row a cell."""
+    """Records of one signature: one array a variable, with one row a cell."""
 
     signature: Signature
     arrays: Mapping[str, np.ndarray]
@@ -82,12 +89,20 @@ class Block:
 
 @dataclass(frozen=True)
 class Segment:
-    """Cells in the order of their blocks: `index[i]`, its texts, and row `i - start` of the block that it falls into."""
+    """Rows of cells, in the order of their blocks. Cell `i` is row `i - start` of its block.
+
+    `index`: the entries of the cells.
+    `texts`: reasons and tracebacks, one after another.
+    `blocks`: the records.
+    `origins`: the origins of the rows, by checksum.
+    `manifest`: a copy of the manifest of the store with a checksum, used when every other copy is lost.
+    """
 
     index: np.ndarray
     texts: bytes
     blocks: Sequence[Block]
     origins: Mapping[int, Mapping[str, Any]]
+    manifest: str = ""
 
     @cached_property
     def starts(self) -> np.ndarray:
@@ -96,22 +111,23 @@ class Segment:
 
     @cached_property
     def text_ends(self) -> np.ndarray:
+        """The end of the texts of each cell."""
         return np.cumsum(self.index["reason"].astype(np.int64) + self.index["traceback"])
 
     def text(self, cell: int) -> tuple[str, str]:
-        """Reason and traceback of a cell."""
+        """Return reason and traceback of a cell."""
         middle, end = int(self.index["reason"][cell]), int(self.text_ends[cell])
         whole = self.texts[end - middle - int(self.index["traceback"][cell]) : end]
         return whole[:middle].decode(errors="replace"), whole[middle:].decode(errors="replace")
 
     def intact(self) -> np.ndarray:
-        """Which cells are as they were written, by their checksums."""
+        """Return which cells match their checksums."""
         known = np.isin(self.index["origin"], list(self.origins))
         return known & (self.index["checksum"] == _checksums(self.index, self.texts, self.blocks))
 
 
 def numbers(ids: Collection[str] | np.ndarray) -> np.ndarray:
-    """Identities as they stand in an index."""
+    """Convert identities to the numbers of an index."""
     return (
         ids
         if isinstance(ids, np.ndarray)
@@ -120,7 +136,7 @@ def numbers(ids: Collection[str] | np.ndarray) -> np.ndarray:
 
 
 def among(ids: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Which of these identities are known: `np.isin`, several times faster for a million of them."""
+    """Return which identities are in `known`, as `np.isin`, but several times faster for a million of them."""
     if not len(known):
         return np.zeros(len(ids), bool)
     order, known = np.argsort(ids), np.sort(known)
@@ -132,26 +148,27 @@ def among(ids: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 
 def row(outcome: Outcome, write: int, width: int, origin: Mapping[str, Any]) -> Row:
-    """An outcome as it is stored, finished now."""
+    """Make the row of an outcome, with the present time."""
     times = (int(outcome.record["status"]), write, time.time(), outcome.seconds, width)
     return Row(int(outcome.id, 16), outcome.record, *times, outcome.reason, outcome.traceback, origin)
 
 
 def outcomes(segment: Segment) -> list[Outcome]:
-    """The outcomes that a segment was made from."""
+    """Return the outcomes in a segment."""
     found = []
     for block, start in zip(segment.blocks, segment.starts.tolist(), strict=True):
         for at in range(block.rows):
             entry = segment.index[start + at]
             record = {name: array[at] for name, array in block.arrays.items()}
-            source = segment.origins[int(entry["origin"])].get("source", "")
+            kept = segment.origins[int(entry["origin"])]
+            made_by = kept.get("source", ""), origin_in(kept)
             words = segment.text(start + at)
-            found.append(Outcome(f"{entry['id']:016x}", record, float(entry["seconds"]), *words, source))
+            found.append(Outcome(f"{entry['id']:016x}", record, float(entry["seconds"]), *words, *made_by))
     return found
 
 
 def gather(rows: Iterable[Row]) -> Segment:
-    """Rows put together into a segment."""
+    """Make a segment from rows."""
     groups: dict[Any, list[Row]] = {}
     for row in rows:
         kind = tuple((name, value.dtype, value.shape) for name, value in sorted(row.record.items()))
@@ -182,19 +199,28 @@ def gather(rows: Iterable[Row]) -> Segment:
 
 
 def merge(segments: Sequence[Segment]) -> Segment:
-    """Several segments in one; of a cell that stands in more than one the latest row is kept."""
-    return select(_joined(segments), latest(np.concatenate([s.index for s in segments])))
+    """Join segments. Of the rows of a cell, only the latest is kept."""
+    whole = _joined(segments)
+    return select(whole, latest(whole.index))
+
+
+def renumbered(segment: Segment, write: int) -> Segment:
+    """Return the segment with another number of its write."""
+    index = segment.index.copy()
+    index["write"] = write
+    index["checksum"] = _checksums(index, segment.texts, segment.blocks)
+    return replace(segment, index=index, manifest="")
 
 
 def latest(index: np.ndarray) -> np.ndarray:
-    """The places of the latest row of every cell, in increasing order."""
+    """Return the places of the latest row of every cell, in increasing order."""
     order = np.lexsort((index["write"], index["id"]))
     last = np.flatnonzero(np.append(np.diff(index["id"][order]) != 0, True)) if len(order) else order
     return np.sort(order[last])
 
 
 def select(segment: Segment, cells: np.ndarray) -> Segment:
-    """Some cells of a segment (places in increasing order)."""
+    """Return a segment with some of the cells, given by places in increasing order."""
     blocks, chosen = [], []
     for block, start in zip(segment.blocks, segment.starts, strict=True):
         mine = cells[(cells >= start) & (cells < start + block.rows)]
@@ -209,11 +235,12 @@ def select(segment: Segment, cells: np.ndarray) -> Segment:
     texts = b"".join(segment.texts[ends[i] - sizes[i] : ends[i]] for i in with_text)
     index = segment.index[kept]
     used = set(index["origin"].tolist())
-    return Segment(index, texts, blocks, {k: v for k, v in segment.origins.items() if k in used})
+    origins = {key: origin for key, origin in segment.origins.items() if key in used}
+    return Segment(index, texts, blocks, origins, segment.manifest)
 
 
 def _joined(segments: Sequence[Segment]) -> Segment:
-    """All rows of several segments, blocks of the same signature in one."""
+    """Join all rows of several segments. Blocks of the same signature become one."""
     parts: dict[Signature, list[tuple[Segment, Block, int]]] = {}
     for segment in segments:
         for block, start in zip(segment.blocks, segment.starts, strict=True):
@@ -234,11 +261,31 @@ def _joined(segments: Sequence[Segment]) -> Segment:
     return Segment(np.concatenate(index), b"".join(texts), blocks, origins)
 
 
+def by_segment(rows: np.ndarray, names: Sequence[str]) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield for every segment its name, places in it, and the indices of the rows that these are."""
+    order = np.argsort(rows["segment"], kind="stable")
+    ends = np.searchsorted(rows["segment"][order], np.arange(len(names) + 1))
+    for number in np.flatnonzero(np.diff(ends)).tolist():
+        mine = order[ends[number] : ends[number + 1]]
+        yield names[number], rows["place"][mine], mine
+
+
+def pieces(
+    whole: Segment, places: np.ndarray, which: np.ndarray
+) -> Iterator[tuple[str, tuple[np.ndarray, np.ndarray]]]:
+    """Yield for every variable of the chosen cells the rows of the result that they go to, and their values."""
+    for block, start in zip(whole.blocks, whole.starts, strict=True):
+        inside = np.flatnonzero((places >= start) & (places < start + block.rows))
+        if len(inside):
+            for name, array in block.arrays.items():
+                yield name, (which[inside], array[places[inside] - start])
+
+
 # To bytes and back -----------------------------------------------------------------------------------------------------
 
 
 def encode(segment: Segment) -> bytes:
-    """The file of a segment: the same rows give the same bytes."""
+    """Return the bytes of the file of a segment. The same rows give the same bytes."""
     head = {
         "format": FORMAT,
         "cells": len(segment.index),
@@ -252,7 +299,8 @@ def encode(segment: Segment) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as file:
         groups = ["cells", *map(str, range(len(segment.blocks)))]
-        _put(file, "zarr.json", _group({"lemmata": head}))
+        attributes = {"lemmata": head, **({"manifest": segment.manifest} if segment.manifest else {})}
+        _put(file, "zarr.json", _group(attributes))
         for group in groups:
             _put(file, f"{group}/zarr.json", _group({}))
         for name, array in arrays.items():
@@ -263,10 +311,24 @@ def encode(segment: Segment) -> bytes:
     return buffer.getvalue()
 
 
+def read_file(path: Path) -> bytes:
+    """Read the file of a segment.
+
+    Raises `Damaged` if the file has no end of a zip file, before the rest is read, and `BadInput` if memory is too small."""
+    size = file_size(path)
+    with path.open("rb") as file:
+        file.seek(max(0, size - FARTHEST_END))
+        if END_OF_ZIP not in file.read(FARTHEST_END):
+            raise Damaged("the end of the file is missing.")
+        require_memory(COPIES * size, f"reading '{path}'")
+        file.seek(0)
+        return file.read(size)
+
+
 def left_in(path: Path) -> dict[int, list[Outcome]]:
-    """The outcomes in a file whose name ends with its checksum, by their width; none if it is damaged."""
-    data = path.read_bytes()
+    """Return the outcomes in a file whose name ends with its checksum, by width. The result is empty for a damaged file."""
     try:
+        data = read_file(path)
         if not path.name.endswith(f"-{zlib.crc32(data):08x}{SUFFIX}"):
             return {}
         segment = decode(data)
@@ -279,17 +341,23 @@ def left_in(path: Path) -> dict[int, list[Outcome]]:
 
 
 def decode(data: bytes) -> Segment:
-    """The segment in a file whose bytes may be anything; `Damaged` unless they have the form that `encode` gives them."""
+    """Parse the bytes of a file. Raises `Damaged` unless they have the form that `encode` writes."""
     try:
         return _decode(data)
-    except Exception as error:  # whatever zip, JSON and NumPy make of foreign bytes
+    except MemoryError:  # not the fault of the bytes
+        raise
+    except Exception as error:  # zip, JSON and NumPy raise many kinds for foreign bytes
         raise Damaged(f"{type(error).__name__}: {error}") from None
 
 
 def _decode(data: bytes) -> Segment:
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         places = {info.filename: info for info in file.infolist()}
-        head = json.loads(bytes(_bytes(data, places["zarr.json"])))["attributes"]["lemmata"]
+        description = bytes(_bytes(data, places["zarr.json"]))
+    if len(description) > LARGEST_PAGE:
+        raise Damaged(f"its description has {len(description)} bytes.")
+    attributes = json.loads(description)["attributes"]
+    head, manifest = attributes["lemmata"], str(attributes.get("manifest", ""))
     if head["format"] != FORMAT:
         raise Damaged(f"the format is {head['format']!r}.")
 
@@ -303,6 +371,8 @@ def _decode(data: bytes) -> Segment:
         return np.frombuffer(raw, kind.newbyteorder("<")).astype(kind, copy=False).reshape(tuple(shape))
 
     cells = int(head["cells"])
+    if cells * INDEX.itemsize > len(data):
+        raise Damaged("the file is too short for its cells.")
     index = np.zeros(cells, INDEX)
     for name in INDEX.names or ():
         index[name] = array(f"cells/{name}", INDEX[name].newbyteorder("="), (cells,))
@@ -319,7 +389,7 @@ def _decode(data: bytes) -> Segment:
     origins = {int(key, 16): origin for key, origin in head["origins"].items()}
     if any(_origin_key(origin) != key for key, origin in origins.items()):
         origins = {key: origin for key, origin in origins.items() if _origin_key(origin) == key}
-    return Segment(index, texts, blocks, origins)
+    return Segment(index, texts, blocks, origins, manifest)
 
 
 def _bytes(data: bytes, place: zipfile.ZipInfo) -> memoryview:
@@ -347,7 +417,7 @@ def _group(attributes: Mapping[str, Any]) -> bytes:
 
 
 def _description(array: np.ndarray) -> bytes:
-    """`zarr.json` of an array in one chunk of plain little-endian numbers."""
+    """Return `zarr.json` of an array that is one chunk of little-endian numbers."""
     size = array.dtype.itemsize > 1
     nothing: Any = [0.0, 0.0] if array.dtype.kind == "c" else False if array.dtype.kind == "b" else 0
     content = {
@@ -372,7 +442,7 @@ def _origin_key(origin: Mapping[str, Any]) -> int:
 
 
 def _checksums(index: np.ndarray, texts: bytes, blocks: Sequence[Block]) -> np.ndarray:
-    """A checksum a cell, over its entry, its texts, and names, types, shapes and values of its record."""
+    """Return a checksum for each cell over its entry, its texts, and the names, types, shapes and values of its record."""
     plain = np.zeros(len(index), [(name, INDEX[name]) for name in CHECKED])
     for name in CHECKED:
         plain[name] = index[name]

@@ -1,9 +1,10 @@
-"""Work through files, for batch systems and machines that share nothing but a disk: no port, no accounting, nobody in charge.
+"""Distributes work through files, for batch systems and machines that share only a disk. It needs no network port.
 
-Beside a store lies its spool. The driver puts chunks there (`todo`, lists of cell identities); whoever runs `lemmata work` on
-the folder claims one by renaming it (`taken`), touches it while at work, and leaves outcomes as segments (`done`). Only the
-driver takes them in. Workers go on when the driver dies, and the next driver finds what they left; a claim that is not
-touched any more is put back. A chunk names cells and no code: a worker finds them in the sweep that the manifest describes.
+The spool is a folder inside a store. The driver writes chunks to `todo`, as lists of cell identities. A worker (a process of
+`lemmata work`) claims a chunk by renaming it into `taken`, touches the file while it works, and writes outcomes as segments
+to `done`. Only the driver moves them into the store. Workers continue when the driver dies, and the next driver finds their
+outcomes. A claim that is not touched any more is offered again. A chunk names cells and contains no code: a worker finds the
+cells in the sweep that the manifest describes.
 """
 
 import contextlib
@@ -20,35 +21,35 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lemmata.ending import last_act
+from lemmata.ending import on_exit
 from lemmata.errors import BadInput
 from lemmata.lab import segment as seg
-from lemmata.lab.disk import Damaged, replace_file, sealed_page, unsealed_page
+from lemmata.lab.disk import LARGEST_PAGE, Damaged, read_at_most, replace_file, sealed_page, unsealed_page
 from lemmata.lab.outcome import Outcome
-from lemmata.lab.pool import TRIES, Lost, in_one_go
+from lemmata.lab.pool import MAX_LOSSES, Lost, merge_results
 from lemmata.lab.work import Chunk
 from lemmata.sweep import Cells
 
-BEAT = 5.0
-"""Seconds between two signs of life of a worker."""
+HEARTBEAT_SECONDS = 5.0
+"""A worker touches its claim after every so many seconds."""
 
-SILENCE = 120.0
-"""A claim whose worker gave no sign for so many seconds is put back."""
+CLAIM_TIMEOUT_SECONDS = 120.0
+"""A claim that was not touched for this many seconds is offered again."""
 
-AHEAD = 4
-"""Chunks in the spool for each worker: most of a sweep goes on without its driver."""
+CHUNKS_PER_WORKER = 4
+"""Chunks that the driver keeps in the spool for each worker, so that most of a sweep continues without the driver."""
 
-LOOK = 0.5
-"""Seconds between two looks into the spool."""
+POLL_SECONDS = 0.5
+"""Seconds between two reads of the spool."""
 
-AT_ONCE = 256
-"""Files that are taken in before they are kept."""
+MAX_FILES_AT_ONCE = 256
+"""The largest number of files of outcomes that are read before they are stored."""
 
 ID = re.compile("[0-9a-f]{16}")
-"""How a cell is named."""
+"""The form of the identity of a cell."""
 
-CENSUS = 20
-"""After so many looks it is made sure that every cell is somewhere, and that there are workers."""
+POLLS_PER_CENSUS = 20
+"""After this many polls the driver checks that every open cell is offered or claimed, and that there are workers."""
 
 
 @dataclass(frozen=True)
@@ -75,26 +76,26 @@ class Folder:
 
     @property
     def closed(self) -> Path:
-        """A file that is there when the driver has no more to do."""
+        """A file that exists when the driver has no more work."""
         return self.path / "closed"
 
     @property
     def worked(self) -> Path:
-        """A file that is there once a worker has done something."""
+        """A file that exists once a worker has finished something."""
         return self.path / "worked"
 
     def put(self, chunk: Chunk, losses: int = 0) -> None:
         """Offer a chunk."""
-        said = {
+        content = {
             "cells": [cell.id for cell in chunk.cells],
             "width": chunk.width,
             "source": chunk.source,
             "losses": losses,
         }
-        replace_file(self.todo / f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.json", sealed_page(said))
+        replace_file(self.todo / f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.json", sealed_page(content))
 
-    def said(self, place: Path) -> Iterator[Mapping[str, Any]]:
-        """What the chunks in `todo` or `taken` say."""
+    def contents(self, place: Path) -> Iterator[Mapping[str, Any]]:
+        """Yield the contents of the chunks in `todo` or `taken`."""
         for path in place.iterdir():
             yield _content(path)
 
@@ -104,21 +105,30 @@ class Folder:
 
 @dataclass
 class Spool:
-    """Takes the place of a pool: its `run` offers chunks and gives back what workers leave, as it comes.
+    """A pool that works through files. Its `run` offers chunks and yields the outcomes of workers as they arrive.
 
-    `hire(store)` is asked now and then to see to it that there are workers; it does nothing where they are started by hand.
-    Inside, `_open` are the cells that were planned and have no outcome, each with its chunk; `_at_work` those that workers of
-    an earlier driver had claimed, and `_early` their outcomes that came before the plan asked for them.
+    `workers`: the number of workers.
+    `hire`: called with the folder of the store now and then, to start workers; does nothing if users start them.
+    `silence`: the seconds after which an untouched claim is offered again.
+    `_open`: the cells that were planned and have no outcome, each with its chunk.
+    `_beats`: for each claim its last change, and when this driver saw it.
+    `_used`: the spools that were used.
+    `_at_work`: the cells that workers of an earlier driver had claimed.
+    `_early`: outcomes of such cells that arrived before the plan asked for them.
+    `_suspects`: the cells whose worker stopped responding, with the number of times that counted.
+    `_isolated`: the suspect that is offered alone, when no other cell is open; only then a silence counts.
     """
 
     workers: int
     hire: Callable[[Path], None] = lambda store: None
-    silence: float = SILENCE
+    silence: float = CLAIM_TIMEOUT_SECONDS
     _open: dict[str, Chunk] = field(default_factory=dict)
     _beats: dict[str, tuple[int, float]] = field(default_factory=dict)
     _used: set[Path] = field(default_factory=set)
     _at_work: set[str] = field(default_factory=set)
     _early: dict[str, Outcome] = field(default_factory=dict)
+    _suspects: dict[str, int] = field(default_factory=dict)
+    _isolated: str = ""
 
     def __enter__(self) -> "Spool":
         return self
@@ -127,7 +137,7 @@ class Spool:
         self.close()
 
     def close(self) -> None:
-        """Tell workers that nothing more will come; they end when they have done what is there."""
+        """Tell workers that there will be no more chunks. They end when the present ones are finished."""
         for path in self._used:
             with contextlib.suppress(OSError):
                 Folder(path).closed.touch()
@@ -135,22 +145,24 @@ class Spool:
     def run(
         self, work: Callable[[Chunk], Any], tasks: Iterator[Chunk], home: Path
     ) -> Iterator[tuple[Chunk, list[Outcome] | Exception]]:
-        """Outcomes of chunks as they come in. `home` is the folder of the store; `work` is what workers do anyway."""
+        """Yield the outcomes of chunks as they arrive. `home` is the folder of the store; `work` is not used."""
         folder = Folder.of(home)
         try:
             self._begin(folder)
-            for look in itertools.count():
+            for poll in itertools.count():
                 self._fill(folder, tasks)
                 if not self._open:
                     return
-                if look % CENSUS == 0:
+                if poll % POLLS_PER_CENSUS == 0:
                     self.hire(home)
-                placed = self._placed(folder) if look % CENSUS == CENSUS - 1 else None
+                placed = self._placed(folder) if poll % POLLS_PER_CENSUS == POLLS_PER_CENSUS - 1 else None
                 yield from self._take_in(folder)
                 yield from self._put_back(folder)
                 if placed is not None:
-                    self._offer(folder, [id for id in self._open if id not in placed])
-                time.sleep(max(LOOK, self.workers * LOOK / 100))
+                    known = placed | self._suspects.keys()
+                    self._offer(folder, [id for id in self._open if id not in known])
+                self._isolate(folder)
+                time.sleep(max(POLL_SECONDS, self.workers * POLL_SECONDS / 100))
         except OSError as error:
             raise BadInput(f"cannot use the spool '{folder.path}': {error.strerror or error}.") from None
 
@@ -158,18 +170,22 @@ class Spool:
         for place in (folder.todo, folder.taken, folder.done):
             place.mkdir(parents=True, exist_ok=True)
         folder.closed.unlink(missing_ok=True)
-        for left in folder.todo.iterdir():  # planned by another driver, and not begun: this one plans anew
+        for left in (
+            folder.todo.iterdir()
+        ):  # offered by another driver and not claimed: this driver plans these cells itself
             left.unlink(missing_ok=True)
         self._open.clear()
         self._beats.clear()
         self._early.clear()
-        self._at_work = {id for said in folder.said(folder.taken) for id in said.get("cells", ())}
+        self._suspects.clear()
+        self._isolated = ""
+        self._at_work = {id for content in folder.contents(folder.taken) for id in content.get("cells", ())}
         self._used.add(folder.path)
 
     def _fill(self, folder: Folder, tasks: Iterator[Chunk]) -> None:
-        """Offer chunks, less what a worker that an earlier driver had is still at."""
+        """Offer chunks without the cells on which workers of an earlier driver still work."""
         offered = len(os.listdir(folder.todo))
-        while offered < AHEAD * self.workers and (chunk := next(tasks, None)) is not None:
+        while offered < CHUNKS_PER_WORKER * self.workers and (chunk := next(tasks, None)) is not None:
             self._open |= {cell.id: chunk for cell in chunk.cells}
             fresh = tuple(cell for cell in chunk.cells if cell.id not in self._at_work)
             if fresh:
@@ -177,21 +193,23 @@ class Spool:
                 offered += 1
 
     def _take_in(self, folder: Folder) -> Iterator[tuple[Chunk, list[Outcome]]]:
-        """The outcomes that workers left, as they can be kept; those that nobody will ever wait for are left out."""
-        paths = sorted(folder.done.glob(f"*{seg.SUFFIX}"))[:AT_ONCE]
+        """Yield the outcomes that workers wrote, joined for the store. Outcomes of cells that are not open are dropped."""
+        paths = sorted(folder.done.glob(f"*{seg.SUFFIX}"))[:MAX_FILES_AT_ONCE]
         for path in paths:
             self._early |= {o.id: o for outcomes in seg.left_in(path).values() for o in outcomes}
         by_chunk: dict[int, tuple[Chunk, list[Outcome]]] = {}
         for cell in [cell for cell in self._early if cell in self._open]:
             chunk = self._open.pop(cell)
             by_chunk.setdefault(id(chunk), (chunk, []))[1].append(self._early.pop(cell))
-        yield from in_one_go(by_chunk.values())
+        yield from merge_results(by_chunk.values())
         self._early = {cell: outcome for cell, outcome in self._early.items() if cell in self._at_work}
         for path in paths:
-            path.unlink(missing_ok=True)  # only now: they have been kept
+            path.unlink(missing_ok=True)  # only now, after they were stored
 
     def _put_back(self, folder: Folder) -> Iterator[tuple[Chunk, Exception]]:
-        """Claims whose workers are not heard of any more are offered again, in parts; given up after three losses alone."""
+        """Offer silent claims again, in parts. A single cell is set aside.
+
+        It is lost when its worker stopped responding three times while no other cell was open."""
         now = time.monotonic()
         beats = {}
         for path in folder.taken.iterdir():
@@ -200,25 +218,42 @@ class Spool:
                 last, since = self._beats.get(path.name, (beat, now))
                 beats[path.name] = beat, since if beat == last else now
                 if now - beats[path.name][1] > self.silence:
-                    said = _content(path)
+                    content = _content(path)
                     path.unlink()
-                    cells = [id for id in said.get("cells", ()) if id in self._open]
-                    losses = said.get("losses", 0) + 1 if len(cells) == 1 else 0
-                    if losses < TRIES:
-                        self._offer(folder, cells, losses)
+                    cells = [id for id in content.get("cells", ()) if id in self._open]
+                    if len(cells) != 1:
+                        self._offer(folder, cells)
+                        continue
+                    losses = content.get("losses", 0) + (cells[0] == self._isolated)
+                    if losses < MAX_LOSSES:
+                        self._suspects[cells[0]] = losses
                     else:
                         chunk = self._open.pop(cells[0])
                         alone = tuple(cell for cell in chunk.cells if cell.id == cells[0])
-                        yield replace(chunk, cells=alone), Lost(f"its worker fell silent {TRIES} times.")
+                        reason = f"{MAX_LOSSES} times, with no other cell at work, its worker fell silent."
+                        yield replace(chunk, cells=alone), Lost(reason)
+                    if cells[0] == self._isolated:
+                        self._isolated = ""
         self._beats = beats
 
+    def _isolate(self, folder: Folder) -> None:
+        """Offer a cell that was set aside, if no other cell is open."""
+        self._suspects = {cell: losses for cell, losses in self._suspects.items() if cell in self._open}
+        if self._isolated not in self._open:
+            self._isolated = ""
+        if self._suspects and self._open.keys() == self._suspects.keys():
+            self._isolated, losses = self._suspects.popitem()
+            self._offer(folder, [self._isolated], losses)
+
     def _placed(self, folder: Folder) -> set[str]:
-        """The cells that are offered or at work."""
+        """Return the cells that are offered or claimed."""
         places = (folder.todo, folder.taken)
-        return {id for place in places for said in folder.said(place) for id in said.get("cells", ())}
+        return {
+            id for place in places for content in folder.contents(place) for id in content.get("cells", ())
+        }
 
     def _offer(self, folder: Folder, cells: list[str], losses: int = 0) -> None:
-        """Offer cells again, in parts."""
+        """Offer cells again, in parts of their chunks."""
         wanted = set(cells)
         for chunk in {id(chunk): chunk for chunk in map(self._open.__getitem__, cells)}.values():
             rest = replace(chunk, cells=tuple(cell for cell in chunk.cells if cell.id in wanted))
@@ -235,10 +270,14 @@ def serve(
     work: Callable[[Chunk], Iterator[list[Outcome]]],
     patience: float = 60.0,
 ) -> int:
-    """Work on what lies in the spool of a store until nothing has come for `patience` seconds or its driver has closed it;
-    returns how many cells were done.
+    """Work on the chunks in the spool of a store. Returns the number of finished cells.
 
-    `cells()` gives the cells of the sweep; it is asked again when a chunk names others.
+    It ends when the driver has closed the spool, or after some time without a chunk.
+
+    `store`: the folder of the store.
+    `cells`: returns the cells of the sweep; called again when a chunk names other cells.
+    `work`: the function that runs a chunk.
+    `patience`: the seconds without a chunk after which it ends.
     """
     folder = Folder.of(store)
     try:
@@ -262,26 +301,26 @@ def _serve(
         if claim is None:
             if folder.closed.exists() or time.monotonic() - idle_since > patience:
                 return finished
-            time.sleep(LOOK)
+            time.sleep(POLL_SECONDS)
             continue
-        said = _content(claim)
-        wanted = seg.numbers(said.get("cells", ()))
+        content = _content(claim)
+        wanted = seg.numbers(content.get("cells", ()))
         found = known.named(wanted)
         if found is None:
             known = cells()
             found = known.named(wanted)
         if found:
-            chunk = Chunk(tuple(found), said["width"], said["source"])
-            finished += _carry_out(folder, claim, chunk, said["losses"], work)
+            chunk = Chunk(tuple(found), content["width"], content["source"])
+            finished += _carry_out(folder, claim, chunk, content["losses"], work)
             idle_since = time.monotonic()
-        else:  # damaged, or of a sweep that is not known here
+        else:  # damaged, or of a sweep that this worker does not know
             foreign.add(claim.name.partition("@")[0])
             with contextlib.suppress(FileNotFoundError):
                 os.rename(claim, folder.todo / claim.name.partition("@")[0])
 
 
 def _claim(folder: Folder, me: str, foreign: set[str]) -> Path | None:
-    """Take the oldest chunk that is offered: the one who can rename it has it."""
+    """Claim the oldest offered chunk by renaming its file, or return None."""
     try:
         names = sorted(os.listdir(folder.todo))
     except FileNotFoundError:
@@ -302,7 +341,7 @@ def _carry_out(
     losses: int,
     work: Callable[[Chunk], Iterator[list[Outcome]]],
 ) -> int:
-    """Leave the outcomes of a chunk, part by part; one that is told to end offers the rest to others."""
+    """Write the outcomes of a chunk, part by part. If this process is asked to stop, it offers the rest to other workers."""
     rest, name = chunk, claim.name.partition("@")[0]
 
     def give_back() -> None:
@@ -311,9 +350,9 @@ def _carry_out(
         claim.unlink(missing_ok=True)
 
     try:
-        with _beating(claim), last_act(give_back):
+        with _beating(claim), on_exit(give_back):
             for number, part in enumerate(work(chunk)):
-                rows = (seg.row(outcome, 0, chunk.width, {"source": outcome.source}) for outcome in part)
+                rows = (seg.row(outcome, 0, chunk.width, outcome.made_by) for outcome in part)
                 data = seg.encode(seg.gather(rows))
                 replace_file(folder.done / f"{name}.{number:06d}-{zlib.crc32(data):08x}{seg.SUFFIX}", data)
                 folder.worked.touch()
@@ -327,14 +366,14 @@ def _carry_out(
 
 @contextlib.contextmanager
 def _beating(claim: Path) -> Iterator[None]:
-    """Signs of life while a chunk is under way."""
+    """Touch the claim regularly while a chunk runs."""
     stop = threading.Event()
 
     def beat() -> None:
         while True:
             with contextlib.suppress(OSError):
                 os.utime(claim)
-            if stop.wait(BEAT):
+            if stop.wait(HEARTBEAT_SECONDS):
                 return
 
     thread = threading.Thread(target=beat, daemon=True)
@@ -347,12 +386,12 @@ def _beating(claim: Path) -> Iterator[None]:
 
 
 def _content(path: Path) -> Mapping[str, Any]:
-    """What a chunk file says; nothing if it is gone, damaged, or not one of the lab."""
+    """Return the content of a chunk file. The result is empty if the file is missing, damaged, or not of the lab."""
     try:
-        said = unsealed_page(path.read_bytes())
+        content = unsealed_page(read_at_most(path, LARGEST_PAGE))
     except (OSError, Damaged):
         return {}
-    cells, width, losses = (said.get(word) for word in ("cells", "width", "losses"))
+    cells, width, losses = (content.get(word) for word in ("cells", "width", "losses"))
     ours = isinstance(cells, list) and all(isinstance(cell, str) and ID.fullmatch(cell) for cell in cells)
     counted = all(type(count) is int and count >= 0 for count in (width, losses))
-    return said if ours and counted and width and isinstance(said.get("source"), str) else {}
+    return content if ours and counted and width and isinstance(content.get("source"), str) else {}

@@ -1,4 +1,4 @@
-"""One chunk of cells to its outcomes: pure, what a worker executes."""
+"""Runs one chunk of cells and returns its outcomes. This is the function that a worker executes; it writes nothing."""
 
 import re
 import time
@@ -12,12 +12,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lemmata import guard
-from lemmata.lab.outcome import Outcome, nothing
+from lemmata import guard, kernels
+from lemmata.lab.outcome import Origin, Outcome, failed_record
 from lemmata.lab.segment import STORABLE
-from lemmata.loop import Lanes, begin, lane_record, only, recorded, replaced, run_block, run_in, side_by_side
-from lemmata.source import trial_digest
-from lemmata.status import CAPPED, CONVERGED, RUNNING
+from lemmata.loop import (
+    Lanes,
+    begin,
+    complete,
+    lane_record,
+    recorded,
+    replace_runs,
+    run_block,
+    run_in_lane,
+    select_lanes,
+    stack_runs,
+)
+from lemmata.source import from_script, trial_digest
+from lemmata.status import CAPPED, CONVERGED, DIVERGED, RUNNING
 from lemmata.sweep import Cell
 from lemmata.threefry import new_key
 from lemmata.trial import Computed, Descending, Key, key_number, with_precision
@@ -25,8 +36,13 @@ from lemmata.trial import Computed, Descending, Key, key_number, with_precision
 
 @dataclass(frozen=True)
 class Chunk:
-    """Cells of one bucket that run together, `width` of them at a time. `source` is the digest of their code as the driver
-    knows it; a worker that finds other code refuses."""
+    """Cells of one bucket that are given to a worker together.
+
+    `cells`: the cells, in order.
+    `width`: how many of them run at a time.
+    `source`: the digest of their code in the driver; a worker with other code refuses the chunk.
+    `bucket`: the number of the bucket.
+    """
 
     cells: tuple[Cell, ...]
     width: int
@@ -38,13 +54,13 @@ class Chunk:
 
     @property
     def at_once(self) -> int:
-        """How many cells run at the same time."""
+        """The number of cells that run at the same time."""
         return min(self.width, len(self.cells))
 
     def split(self) -> list["Chunk"]:
-        """Parts to find a guilty cell in, small ones first: cells run in order, so that it is likely to be among the first.
+        """Split the chunk to find the cell that fails. The first parts are small, as it is likely to be among the first cells.
 
-        They are no wider than they need be, as it may be memory that is short, but lanes never narrow to one (`NARROWEST`).
+        Parts have as few lanes as they need, in case memory is short, but at least `MIN_LANES`.
         """
         size, begin, parts = self.at_once if self.width < len(self) else max(1, len(self) // 2), 0, []
         while begin < len(self):
@@ -54,59 +70,61 @@ class Chunk:
         return parts
 
     @property
-    def kin(self) -> tuple[int, int, str]:
-        """Chunks of one kin can be kept in one go."""
+    def batch_key(self) -> tuple[int, int, str]:
+        """Outcomes of chunks with the same key can be written to the store together."""
         return self.bucket, self.width, self.source
 
     def joined(self, others: Iterable["Chunk"]) -> "Chunk":
-        """This chunk and others of its kin."""
+        """Join this chunk with others that have the same `batch_key`."""
         return replace(self, cells=tuple(cell for chunk in (self, *others) for cell in chunk.cells))
 
     def without(self, finished: Iterable[Outcome]) -> "Chunk":
-        """What is left of the chunk."""
+        """Return the chunk without the finished cells."""
         gone = {outcome.id for outcome in finished}
         return replace(self, cells=tuple(cell for cell in self.cells if cell.id not in gone))
 
 
-BLOCK, MOST = 512, 2**20
-"""Steps between two looks at which runs have stopped, when none has to be replaced before: the first, and the most."""
+FIRST_BLOCK, MAX_BLOCK = 512, 2**20
+"""Steps in a block before the driver loop checks which runs have stopped: in the first block, and at most."""
 
-BRIEFLY = 0.25
-"""Blocks that take fewer seconds are followed by twice as many steps: to call a program takes a millisecond."""
+GROW_BLOCK_BELOW = 0.25
+"""After a block that takes fewer seconds the number of steps is doubled, as every call of a program takes a millisecond."""
 
-EVERY = 2.0
-"""Seconds between two parts of the outcomes of a chunk: what is given back can be kept."""
+FLUSH_SECONDS = 2.0
+"""Outcomes of a running chunk are sent to the driver after this many seconds, so that it can store them."""
 
 COMPILE_SECONDS = 2.0
-"""Fewer lanes need another compilation: it is earned by having run for as long as the first block of steps took, which
-contains one, and for this long at least."""
+"""Narrow the lanes only after running as long as a compilation takes, and at least this many seconds.
 
-NARROWEST = 2
-"""Lanes are not dropped below this: programs for one run alone round differently, all wider ones give the same bits."""
+The time of the first block of steps, which includes a compilation, is the estimate."""
 
-KEYS = 64
-"""Random keys that are made at once."""
+MIN_LANES = 2
+"""The smallest number of lanes. A program for one lane rounds differently; all wider ones give the same bits."""
 
-NAME = re.compile(r"(?!\.|__|zarr\.json)[^/]+")
-"""What a variable may be called on disk."""
+KEYS_AT_ONCE = 64
+"""The number of random keys that are made by one call."""
 
-OWN = ("status", "logged")
-"""Names in a record that are the lab's; `steps` too where the lab counts them."""
+VARIABLE_NAME = re.compile(r"(?!\.|__|zarr\.json)[^/]+")
+"""The names that a variable may have on disk."""
+
+RESERVED_NAMES = ("status", "logged")
+"""Names that a record must not use because the lab sets them. So is `steps` for trials that the lab steps."""
 
 
 def run_chunk(chunk: Chunk) -> Iterator[list[Outcome]]:
-    """Carry out a chunk; gives its outcomes every few seconds, as far as they have come. A cell that cannot be carried out
-    is an outcome too; it never takes others with it."""
+    """Run a chunk and yield its outcomes every few seconds.
+
+    A cell that fails gives an outcome with the reason. It does not affect other cells."""
     guard.check()
     trial = chunk.cells[0].trial
     source = chunk.source or trial_digest(trial)
-    if type(trial).__module__ != "__main__" and trial_digest(trial) != source:
+    if not from_script(trial) and trial_digest(trial) != source:
         error = RuntimeError("the code of this trial was changed while the sweep was running; run it again.")
         yield [failure(cell, error, source) for cell in chunk.cells]
         return
     parts = _by_time(_run_or_split(replace(chunk, source=source)))
     while True:
-        with guard.double():  # left between two parts: what the caller does in the meantime is none of ours
+        with guard.double():  # left between two parts, so that the caller keeps its own settings
             part = next(parts, None)
         if part is None:
             return
@@ -114,26 +132,31 @@ def run_chunk(chunk: Chunk) -> Iterator[list[Outcome]]:
 
 
 def _by_time(outcomes: Iterator[Outcome]) -> Iterator[list[Outcome]]:
-    """Outcomes in parts that took about as long as is worth a message; the last part may be empty-handed and is left out."""
+    """Yield outcomes in lists, one about every `FLUSH_SECONDS`."""
     part: list[Outcome] = []
     began = time.perf_counter()
     for outcome in outcomes:
         part.append(outcome)
-        if time.perf_counter() - began > EVERY:
+        if time.perf_counter() - began > FLUSH_SECONDS:
             yield part
             part, began = [], time.perf_counter()
     if part:
         yield part
 
 
+def origin() -> Origin:
+    """Return the origin of the records that this process makes."""
+    return Origin(jax.__version__, jax.default_backend(), kernels.state())
+
+
 def failure(cell: Cell, error: BaseException, source: str, seconds: float = 0.0) -> Outcome:
-    """The outcome of a cell that could not be carried out."""
-    told = "".join(traceback.format_exception(error)) if error.__traceback__ else ""
-    return Outcome(cell.id, nothing(), seconds, f"{type(error).__name__}: {error}", told, source)
+    """Return the outcome of a cell that failed."""
+    trace = "".join(traceback.format_exception(error)) if error.__traceback__ else ""
+    return Outcome(cell.id, failed_record(), seconds, f"{type(error).__name__}: {error}", trace, source)
 
 
 def _run_or_split(chunk: Chunk) -> Iterator[Outcome]:
-    """Where a chunk fails, find out which cells are at fault."""
+    """Run a chunk. If it fails, split it to find the cells that cause the failure."""
     began = time.perf_counter()
     finished: list[Outcome] = []
     try:
@@ -159,9 +182,9 @@ def _run(chunk: Chunk) -> Iterator[Outcome]:
 
 
 def _compute_all(chunk: Chunk) -> Iterator[Outcome]:
-    for first in range(0, len(chunk), KEYS):
-        cells = chunk.cells[first : first + KEYS]
-        for cell, key in zip(cells, jnp.unstack(_keys(cells, KEYS)), strict=False):
+    for first in range(0, len(chunk), KEYS_AT_ONCE):
+        cells = chunk.cells[first : first + KEYS_AT_ONCE]
+        for cell, key in zip(cells, jnp.unstack(_keys(cells, KEYS_AT_ONCE)), strict=False):
             yield _compute(cell, key, chunk.source)
 
 
@@ -171,22 +194,22 @@ def _compute(cell: Cell, key: Key, source: str) -> Outcome:
     began = time.perf_counter()
     try:
         found = trial.compute(key)
-        _require_storable(found, OWN)
+        _require_storable(found, RESERVED_NAMES)
         record = {"steps": np.asarray(0, np.int32)} | {
             name: np.asarray(value) for name, value in found.items()
         }
     except Exception as error:
         return failure(cell, error, source, time.perf_counter() - began)
-    record["status"] = np.asarray(CONVERGED, np.int32)
-    return Outcome(cell.id, record, time.perf_counter() - began, source=source)
+    record["status"] = np.asarray(CONVERGED if complete(trial, record.items()) else DIVERGED, np.int32)
+    return Outcome(cell.id, record, time.perf_counter() - began, source=source, origin=origin())
 
 
 def _require_storable(record: Any, own: Sequence[str]) -> None:
-    """Refuse what cannot be kept as named arrays of numbers, with a reason."""
+    """Raise an error for a record that cannot be stored as named arrays of numbers."""
     if not isinstance(record, Mapping):
         raise TypeError(f"a record must be a mapping of names to arrays, not {type(record).__name__}.")
     for name, value in record.items():
-        if not isinstance(name, str) or not NAME.fullmatch(name) or not name.isprintable():
+        if not isinstance(name, str) or not VARIABLE_NAME.fullmatch(name) or not name.isprintable():
             raise ValueError(f"{name!r} cannot be the name of a variable.")
         if name in own:
             raise ValueError(f"the name '{name}' in a record is the lab's own.")
@@ -199,14 +222,14 @@ def _require_storable(record: Any, own: Sequence[str]) -> None:
 
 
 def _run_lanes(chunk: Chunk) -> Iterator[Outcome]:
-    """Run Descending cells in lanes: a lane whose run has stopped is refilled; towards the end idle lanes are dropped."""
+    """Run `Descending` cells in lanes. A lane whose run has stopped is refilled; when no cell waits, idle lanes are dropped."""
     waiting = deque(chunk.cells)
     occupants: list[Cell | None] = [None] * chunk.width
     lanes: Lanes | None = None
     logged = np.asarray(_descending(chunk.cells[0]).log_steps, np.int64)
     last_harvest = last_compiled = time.perf_counter()
     compiling: float | None = None
-    block = BLOCK
+    block = FIRST_BLOCK
     while waiting or any(occupants):
         if lanes is None or (waiting and not all(occupants)):
             checked = lanes is not None
@@ -219,7 +242,7 @@ def _run_lanes(chunk: Chunk) -> Iterator[Outcome]:
         status = np.asarray(ran.status)
         now = time.perf_counter()
         compiling = compiling or max(now - began, COMPILE_SECONDS)
-        block = min(2 * block, MOST) if now - began < BRIEFLY else block
+        block = min(2 * block, MAX_BLOCK) if now - began < GROW_BLOCK_BELOW else block
         stopped = [i for i, cell in enumerate(occupants) if cell is not None and status[i] != RUNNING]
         if stopped:
             share = (now - last_harvest) / len(stopped)
@@ -227,7 +250,7 @@ def _run_lanes(chunk: Chunk) -> Iterator[Outcome]:
                 cell, occupants[i] = occupants[i], None
                 assert cell is not None
                 record = lane_record(ran, i) | {"logged": logged}
-                yield Outcome(cell.id, record, share, source=chunk.source)
+                yield Outcome(cell.id, record, share, source=chunk.source, origin=origin())
             last_harvest = now
         lanes = ran
         busy = sum(cell is not None for cell in occupants)
@@ -238,15 +261,15 @@ def _run_lanes(chunk: Chunk) -> Iterator[Outcome]:
 
 
 def _require_lanes_storable(lanes: Lanes) -> None:
-    run = run_in(lanes, 0)
+    run = run_in_lane(lanes, 0)
     tracked = {name: value for kind in run.tracks for name, value in kind.items()}
-    _require_storable({**recorded.shapes(run.trial, run.state), **tracked}, (*OWN, "steps"))
+    _require_storable({**recorded.shapes(run.trial, run.state), **tracked}, (*RESERVED_NAMES, "steps"))
 
 
 def _refill(
     lanes: Lanes | None, occupants: list[Cell | None], waiting: deque[Cell]
 ) -> tuple[Lanes, list[Cell | None]]:
-    """Start waiting cells in the empty lanes; lanes that stay empty hold any run and are marked as stopped."""
+    """Start waiting cells in the empty lanes. Lanes that stay empty hold a copy of another run and are marked as stopped."""
     width = len(occupants)
     empty = [i for i, cell in enumerate(occupants) if cell is None][: len(waiting)]
     cells = [waiting.popleft() for _ in empty]
@@ -256,18 +279,18 @@ def _refill(
         for i, cell, key in zip(empty, cells, keys, strict=False)
     }
     if lanes is None:
-        started = side_by_side([runs.get(i, runs[empty[0]]) for i in range(width)])
+        started = stack_runs([runs.get(i, runs[empty[0]]) for i in range(width)])
     else:
-        started = replaced(lanes, runs)
+        started = replace_runs(lanes, runs)
     now = dict(zip(empty, cells, strict=True))
     occupants = [now.get(i, cell) for i, cell in enumerate(occupants)]
     vacant = np.asarray([cell is None for cell in occupants])
     started = started._replace(status=np.where(vacant, np.int32(CAPPED), started.status))
-    return jax.device_put(started), occupants  # once: every block of steps would do it again
+    return jax.device_put(started), occupants  # once, here; otherwise every block of steps would do it
 
 
 def _keys(cells: Sequence[Cell], count: int) -> Key:
-    """The random keys of the cells, made all at once, with something behind them to fill up to `count`."""
+    """Make the random keys of the cells in one call, padded to `count` keys."""
     numbers = np.zeros(count, np.uint64)
     numbers[: len(cells)] = [key_number(cell.trial, cell.seed) for cell in cells]
     return _make_keys(numbers)
@@ -277,16 +300,16 @@ _make_keys = jax.jit(jax.vmap(new_key))
 
 
 def _drop_idle(lanes: Lanes, occupants: list[Cell | None], width: int) -> tuple[Lanes, list[Cell | None]]:
-    """Keep only `width` lanes, those that still run among them."""
+    """Keep `width` lanes, including all that still run."""
     busy = [i for i, cell in enumerate(occupants) if cell is not None]
     idle = [i for i, cell in enumerate(occupants) if cell is None]
     kept = (busy + idle)[:width]
-    return only(lanes, kept), [occupants[i] for i in kept]
+    return select_lanes(lanes, kept), [occupants[i] for i in kept]
 
 
 def _lanes_for(cells: int) -> int:
-    """The least number of lanes for so many cells: a power of two, so that few widths are ever compiled, and not one."""
-    return max(NARROWEST, 1 << max(cells - 1, 0).bit_length())
+    """Return the smallest number of lanes for some cells: a power of two, so that few widths are compiled, and at least 2."""
+    return max(MIN_LANES, 1 << max(cells - 1, 0).bit_length())
 
 
 def _descending(cell: Cell) -> Descending:

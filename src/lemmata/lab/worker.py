@@ -1,6 +1,6 @@
-"""A worker process of the pool: takes tasks from its driver one by one, and ends when the driver does.
+"""The program of a worker process. It takes tasks from its driver one by one, and ends when the driver ends.
 
-It is started as a program of its own, not as a copy of the driver, so that a user's script is never run a second time.
+It is a new program, not a fork of the driver, so that the script of the user is not run again.
 """
 
 import os
@@ -12,18 +12,23 @@ from collections.abc import Iterator
 from importlib import import_module
 from multiprocessing.connection import Connection
 
-from lemmata import guard
+from lemmata import device, guard
+from lemmata.errors import BadInput
 
 STDERR_KEPT = 1 << 20
-"""Bytes of standard error that a worker may leave behind before they are thrown away between tasks."""
+"""When standard error has more bytes than this between two tasks, it is truncated."""
 
 
 def main(tasks: int, lifeline: int, core: int, module: str) -> None:
-    """Serve the driver at the other end of the pipe `tasks`; `lifeline` closes when the driver ends, however it ends.
+    """Serve the driver until it ends.
 
-    The module is that of the work to be prepared for (what a user's script defines comes with each task).
+    `tasks`: the file descriptor of the pipe for tasks and results.
+    `lifeline`: the file descriptor of a pipe that closes when the driver ends, for whatever reason.
+    `core`: the core to run on; -1 leaves the choice to the system.
+    `module`: the module of the work, which is imported first. What a script of the user defines comes with each task.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what Ctrl-C means
+    for number in (signal.SIGINT, signal.SIGHUP):  # the driver receives them too, and decides what to do
+        signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_die_with_the_driver, args=(lifeline,), daemon=True).start()
     available = os.sched_getaffinity(0) if core >= 0 else set()
     if available:
@@ -33,7 +38,7 @@ def main(tasks: int, lifeline: int, core: int, module: str) -> None:
     try:
         if module != "__main__":
             import_module(module)
-        _free(available)
+        _start_jax(available)
         _keep_programs()
         connection.send_bytes(pickle.dumps(("ready", None)))
         while True:
@@ -44,23 +49,30 @@ def main(tasks: int, lifeline: int, core: int, module: str) -> None:
         return
 
 
-def _free(cores: set[int]) -> None:
-    """JAX makes as many threads as it sees cores when it starts, one here; after that the system may put them on any: two
-    commands side by side must not share one core while another is idle."""
-    if cores and "jax" in sys.modules:
-        sys.modules["jax"].devices()
+def _start_jax(cores: set[int]) -> None:
+    """Start JAX, then allow all cores again.
+
+    JAX starts as many threads as it sees cores, so one here. After that the system may move the threads to any core:
+    otherwise two commands could share one core while another is idle."""
+    if "jax" not in sys.modules:
+        return
+    try:
+        device.check()
+    except BadInput as error:
+        sys.exit(str(error))  # the driver reports what the worker wrote last
+    if cores:
         for thread in os.listdir("/proc/self/task"):
             os.sched_setaffinity(int(thread), cores)
 
 
 def _keep_programs() -> None:
-    """Where the work trains something."""
+    """Cache traced programs, if the module of the work has loaded `lemmata.programs`."""
     if "lemmata.programs" in sys.modules:
-        sys.modules["lemmata.programs"].keep()
+        sys.modules["lemmata.programs"].enable_cache()
 
 
 def _answers(message: bytes) -> Iterator[bytes]:
-    """Messages back: parts of a result where the work gives them, then the end."""
+    """Yield the messages to send back: the result, or its parts and then an end."""
     try:
         work, task = pickle.loads(message)
         result = work(task)
@@ -71,11 +83,11 @@ def _answers(message: bytes) -> Iterator[bytes]:
         else:
             yield pickle.dumps(("result", result), pickle.HIGHEST_PROTOCOL)
     except Exception as error:
-        yield _told(error)
+        yield _pickled(error)
 
 
-def _told(error: Exception) -> bytes:
-    """An exception as a message; as text where it cannot be sent itself."""
+def _pickled(error: Exception) -> bytes:
+    """Return an exception as a message. One that cannot be pickled is sent as text."""
     try:
         message = pickle.dumps(("result", error))
         pickle.loads(message)
@@ -85,7 +97,7 @@ def _told(error: Exception) -> bytes:
 
 
 def _die_with_the_driver(lifeline: int) -> None:
-    """A driver that was killed can write nothing; its workers would compute for nobody."""
+    """Exit when the driver ends. Results could not be stored any more."""
     os.read(lifeline, 1)
     os._exit(1)
 

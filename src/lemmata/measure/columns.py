@@ -1,6 +1,9 @@
 """From a labelled array to the columns that a fit wants: one entry a run, missing runs left out."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isclose
+from typing import Any, TypeVar
 
 import numpy as np
 import xarray as xr
@@ -37,6 +40,36 @@ def columns(values: xr.DataArray, *names: str) -> Columns:
         column = np.asarray(coordinate.transpose(*spread[0].dims).values).ravel()[known]
         by[name] = column.astype(float) if np.issubdtype(column.dtype, np.number) else column
     return Columns(flat[known], by)
+
+
+Labelled = TypeVar("Labelled", xr.Dataset, xr.DataArray)
+
+
+def chosen(results: Labelled, **labels: Any) -> Labelled:
+    """Select grid points by their labels, and give up on the measure, in one sentence, where one of them was not run.
+
+    A list or tuple of labels keeps its dimension. Numbers may differ by rounding.
+    """
+    for name, wanted in labels.items():
+        needs(name in results.coords, f"the results have no axis '{name}'.")
+        known = results.coords[name].values.tolist()
+        several = isinstance(wanted, list | tuple)
+        places = [_place(known, one) for one in (wanted if several else [wanted])]
+        missing = [
+            one for one, place in zip(wanted if several else [wanted], places, strict=True) if place is None
+        ]
+        needs(not missing, f"asks for {name} = {', '.join(map(str, missing))}, which was not run.")
+        results = results.isel({name: places if several else places[0]})
+    return results
+
+
+def _place(known: Sequence[Any], wanted: Any) -> int | None:
+    """Where a label stands among the labels of an axis."""
+    for place, one in enumerate(known):
+        numbers = isinstance(one, int | float) and isinstance(wanted, int | float)
+        if one == wanted or (numbers and isclose(one, wanted, rel_tol=1e-9)):
+            return place
+    return None
 
 
 def logarithm(column: np.ndarray, name: str) -> np.ndarray:

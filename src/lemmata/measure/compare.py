@@ -3,18 +3,34 @@
 Light: listing the studies imports this module, so nothing heavy is imported at its top.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from math import ceil, inf, isclose, isfinite
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from lemmata.measure.estimate import Estimate
+from lemmata.notebook import Sheet, Shown
 
 ROUNDING = 1e-12
 DRIFTING = 0.05  # the p-value from which a law is said to drift along its grid
 DOUBTED = 0.1  # the p-value from which a drift out of the tolerance is doubt enough to withhold `holds`
+MOST_SEEDS = 1000  # what an estimate of missing seeds may ask for
+VACUOUS = 100.0  # the factor from which a bound says nothing about what was measured
+CONSTANTS = (0.1, 1.0, 10.0)
+"""Values of the constants that order-wise conditions hide. A condition is met where its margin is at least this."""
 Decision = Literal["holds", "fails", "inconclusive"]
+Scope = Literal["inside", "partly", "outside", "unchecked"]
+"""`unchecked`: the claim names no conditions."""
+
+
+class Part(NamedTuple):
+    """One part of a claim with several."""
+
+    name: str
+    measured: Estimate
+    verdict: Decision
 
 
 @dataclass(frozen=True)
@@ -32,7 +48,11 @@ class Condition:
     @property
     def met(self) -> bool:
         """Whether it holds, a hidden constant set to 1."""
-        return bool(self.margin >= 1) if self.holds is None else self.holds
+        return self.met_with(1.0)
+
+    def met_with(self, constant: float) -> bool:
+        """Whether it holds, with this hidden constant where it has one."""
+        return bool(self.margin >= constant) if self.holds is None else self.holds
 
 
 @dataclass(frozen=True)
@@ -76,6 +96,12 @@ class Verdict:
     `cells` (grid points) that the number comes from; `inside` says that only cells that meet them all were judged.
     `left_out` counts runs by status that the claim has no use for. `violations` is the share of runs that break a for-all
     claim, `looseness` how far a bound lies from what was measured, `seen` the range of the measurement, both in words.
+    `source`, `where`, `proxy`, `headline`: where the claim comes from, and whether it is one of the study's main results.
+    `inside_cells`: how many of the cells meet all conditions, with each of the hidden `CONSTANTS`; None without conditions.
+    `parts`: the estimates of a claim with several parts, each with its own decision.
+    `inner`: the verdict in the cells inside alone, where only some are.
+    `scale`: that of the results; `smoke` gives no verdicts.
+    `of_family`: how many claims of its family were judged together, and how many there are.
     `seeds` is how many seeds the results hold; `more_seeds` estimates how many more would decide an inconclusive verdict;
     None where seeds would not, or nobody can tell. `reading`, `draw` and `looks`: under which reading of the paper, on
     which draw of the judging seeds, after how many looks at them.
@@ -103,11 +129,57 @@ class Verdict:
     reading: str = ""
     draw: int = 0
     looks: int = 1
+    source: str = "ours"
+    where: str = ""
+    proxy: str = ""
+    headline: bool = False
+    inside_cells: tuple[int, ...] | None = None
+    parts: tuple[Part, ...] = ()
+    inner: "Verdict | None" = None
+    of_family: tuple[int, int] = (0, 0)
+    scale: str = ""
+
+    @property
+    def scope(self) -> Scope:
+        """Where the claim was judged: how many of its cells meet the theorem's conditions, hidden constants set to 1."""
+        if self.inside_cells is None:
+            return "unchecked"
+        inside = self.inside_cells[CONSTANTS.index(1.0)]
+        return "inside" if inside == self.cells > 0 else "partly" if inside else "outside"
+
+    @property
+    def word(self) -> str:
+        """What the verdict means, by the claim's source and scope: see `docs/verdicts.md`."""
+        if self.scale == "smoke":
+            return "no verdict (smoke)"
+        if self.source == "ours":
+            return {"holds": "holds", "fails": "fails"}.get(self.verdict, "open")
+        if self.source == "experiment":
+            if self.proxy:
+                return {"holds": "seen in changed settings", "fails": "not seen in changed settings"}.get(
+                    self.verdict, "open"
+                )
+            return {"holds": "reproduced", "fails": "not reproduced"}.get(self.verdict, "open")
+        judged = {"holds": "confirmed", "fails": "refuted"}
+        if self.scope == "inside":
+            return judged.get(self.verdict, "open")
+        if self.inner is not None and self.inner.verdict != "inconclusive":
+            return judged[self.inner.verdict]
+        return {"holds": "extends", "fails": "does not extend"}.get(self.verdict, "open")
+
+    @property
+    def on_constants(self) -> str:
+        """Whether the scope depends on the hidden constants of the conditions, in words; empty where it does not."""
+        counts = self.inside_cells or ()
+        if len(set(counts)) <= 1:
+            return ""
+        said = ", ".join(f"{n} with {c:g}" for n, c in zip(counts, CONSTANTS, strict=True))
+        return f"How many of {self.cells} cells are inside depends on the hidden constants: {said}."
 
     @property
     def excluded(self) -> tuple[str, ...]:
         """The predicted numbers, the paper's own and its rivals', that the interval does not hold."""
-        numbers = {} if self.value is None else {_short(self.predicted, self.value): self.value}
+        numbers = {} if self.value is None else {f"{self.value:g}": self.value}
         numbers |= {f"{number:g} ({who})": number for who, number in self.rivals.items()}
         return tuple(said for said, number in numbers.items() if excludes(self.measured, number))
 
@@ -166,6 +238,31 @@ class Verdict:
         return f"<div>{head}<table>{body}</table></div>"
 
 
+class Verdicts(list[Verdict], Shown):
+    """Verdicts of claims that were judged together: a list that shows itself as a table."""
+
+    def __repr__(self) -> str:
+        lines = [f"  {v.id}: {v.word}, {v.measured} within {v.within}" for v in self]
+        return "\n".join((f"{len(self)} verdicts", *lines))
+
+    def _sheet(self) -> Sheet:
+        first = sorted(self, key=lambda v: not v.headline)
+        rows = [
+            (
+                f"{v.id}, {v.reading}" if v.reading else v.id,
+                v.word,
+                str(replace(v.measured, note="")),
+                v.within,
+                f"{v.inside_cells[1]} of {v.cells}" if v.inside_cells else "",
+                v.statement,
+            )
+            for v in first
+        ]
+        head = ("claim", "verdict", "measured", "holds within", "cells inside", "what it says")
+        counts = Counter(v.word for v in self).most_common()
+        return Sheet(", ".join(f"{count} {word}" for word, count in counts) or "no verdicts", head, rows)
+
+
 def decide(estimate: Estimate, tolerance: tuple[float, float]) -> Decision:
     """`holds` when the interval lies inside the tolerance, `fails` when it lies outside, else `inconclusive`."""
     low, high = tolerance
@@ -174,6 +271,38 @@ def decide(estimate: Estimate, tolerance: tuple[float, float]) -> Decision:
     if estimate.high < low or estimate.low > high:
         return "fails"
     return "holds" if low <= estimate.low and estimate.high <= high else "inconclusive"
+
+
+def at_level(estimate: Estimate, level: float) -> Estimate:
+    """The same estimate with an interval of another confidence level."""
+    from scipy.special import stdtrit
+
+    if not estimate.exists or estimate.exact:
+        return estimate
+    now, then = (float(stdtrit(estimate.freedom, (1 + p) / 2)) for p in (level, estimate.level))
+    low, high = estimate.value - estimate.low, estimate.high - estimate.value
+    return replace(
+        estimate,
+        low=estimate.value - low * now / then,
+        high=estimate.value + high * now / then,
+        level=level,
+    )
+
+
+def of_parts(parts: Mapping[str, Estimate], tolerance: tuple[float, float]) -> tuple[Part, ...]:
+    """The parts of a claim, each with its decision.
+
+    The claim holds if all parts hold, which needs no correction. It fails if one part fails, which many parts make likelier by
+    chance: a part fails only if its interval at the level `1 - 0.05 / parts` does.
+    """
+    strict = 1 - 0.05 / max(len(parts), 1)
+    found = []
+    for name, estimate in parts.items():
+        alone = decide(estimate, tolerance)
+        if alone == "fails" and decide(at_level(estimate, strict), tolerance) != "fails":
+            alone = "inconclusive"
+        found.append(Part(name, estimate, alone))
+    return tuple(found)
 
 
 def between(
@@ -212,7 +341,8 @@ def leaves(estimate: Estimate, tolerance: tuple[float, float]) -> bool:
 
 
 def more_seeds(estimate: Estimate, tolerance: tuple[float, float], seeds: int) -> int | None:
-    """How many seeds on top of `seeds` would bring the interval clear of the tolerance's ends; None if nobody can tell.
+    """How many seeds on top of `seeds` would bring the interval clear of the tolerance's ends; None if no number up to
+    `MOST_SEEDS` would.
 
     The half-width of an interval goes with one over the root of the number of seeds; the value is taken as it stands.
 
@@ -224,13 +354,19 @@ def more_seeds(estimate: Estimate, tolerance: tuple[float, float], seeds: int) -
     if not estimate.exists or not (isfinite(estimate.low) and isfinite(estimate.high)):
         return None
     clearance = _clearance(estimate, tolerance)
-    return max(ceil(seeds * (clearance**-2 - 1) - 1e-9), 1) if clearance > 0 else None
+    more = max(ceil(seeds * (clearance**-2 - 1) - 1e-9), 1) if clearance > 0 else None
+    return more if more is not None and more <= MOST_SEEDS else None
 
 
-def together(verdicts: Sequence[Verdict], rate: float | None = None) -> list[Verdict]:
-    """The verdicts of claims that are judged together, with the false discovery rate kept at `rate`.
+def together(
+    verdicts: Sequence[Verdict], rate: float | None = None, sizes: Mapping[str, int] | None = None
+) -> Verdicts:
+    """The verdicts of claims that are judged together, with the false discovery rate of each family kept at `rate`.
 
-    Without one it is 5 %, and results that were looked at several times pay for their looks: at the n-th a p-value counts
+    There are two families (`family_of`): what the paper claims, and what the lab adds. `sizes` says how many claims each has as
+    they are registered; by default as many as are given. Claims that are not given count as undecided.
+
+    Without a rate it is 5 %, and results that were looked at several times pay for their looks: at the n-th a p-value counts
     2^n times, as if the error had been halved from look to look (`lab.looks`).
 
     A decided verdict is a discovery. Each has a p-value: the confidence at which its interval would just touch the end
@@ -239,16 +375,35 @@ def together(verdicts: Sequence[Verdict], rate: float | None = None) -> list[Ver
     One claim alone, or all claims decided, changes nothing. Identities and numbers without an interval are no discoveries:
     they stand as they are and are not counted.
     """
+    families: dict[str, list[Verdict]] = {}
+    for v in verdicts:
+        families.setdefault(family_of(v.source), []).append(v)
+    found = {
+        id(old): new
+        for name, family in families.items()
+        for old, new in zip(family, _family(family, rate, (sizes or {}).get(name, 0)), strict=True)
+    }
+    return Verdicts(found[id(v)] for v in verdicts)
+
+
+def family_of(source: str) -> str:
+    """The family that a claim of this source is judged in."""
+    return "ours" if source == "ours" else "paper"
+
+
+def _family(verdicts: Sequence[Verdict], rate: float | None, size: int) -> list[Verdict]:
     family = [v for v in verdicts if v.counts]
     price, rate = (1, rate) if rate is not None else (2, 0.05)
 
     def paid(v: Verdict) -> float:
-        return chance(v.measured, v.clear_of) * (price**v.looks if v.looks > 1 else 1)
+        sides = 0.5 if v.kind == "equivalence" else 1.0  # two one-sided tests
+        return sides * chance(v.measured, v.clear_of) * (price**v.looks if v.looks > 1 else 1)
 
     chances = [paid(v) if v.verdict != "inconclusive" else 1.0 for v in family]
-    count, ordered = len(family), sorted(chances)
+    exact = len(verdicts) - len(family)
+    count, ordered = max(len(family), size - exact), sorted(chances)
     standing = max(
-        (k for k in range(1, count + 1) if ordered[k - 1] <= rate * k / count + ROUNDING), default=0
+        (k for k in range(1, len(family) + 1) if ordered[k - 1] <= rate * k / count + ROUNDING), default=0
     )
     bar = ordered[standing - 1] if standing else -1.0
     needed = rate * (standing + 1) / max(count, 1)  # what one more discovery would have to reach
@@ -256,7 +411,8 @@ def together(verdicts: Sequence[Verdict], rate: float | None = None) -> list[Ver
     def stands(v: Verdict) -> bool:
         return not v.counts or v.verdict == "inconclusive" or paid(v) <= bar
 
-    return [v if stands(v) else _withdrawn(v, count, needed) for v in verdicts]
+    counted = (len(verdicts), max(size, len(verdicts)))
+    return [replace(v if stands(v) else _withdrawn(v, count, needed), of_family=counted) for v in verdicts]
 
 
 def chance(estimate: Estimate, tolerance: tuple[float, float]) -> float:
@@ -311,8 +467,3 @@ def _violation(condition: ConditionCount) -> str:
     missed = condition.cells - condition.met
     where = "" if missed == condition.cells else f" in {missed} of {condition.cells} cells"
     return f"{name}{hidden} is violated {factor}{where}"
-
-
-def _short(predicted: str, value: float) -> str:
-    """The predicted number as the paper writes it, where that is a number and not a sentence."""
-    return predicted if predicted and len(predicted) <= 8 else f"{value:g}"

@@ -1,12 +1,15 @@
 """The judge: from a claim and the results of its figure to a verdict.
 
-The runs that the claim speaks of are chosen first (its region, the statuses it has a use for, with `inside` the theorem's
-conditions) and everything else is masked; then the claim's measure is taken; then each kind of claim is decided as its words
-demand. Only `Unmeasurable` becomes `inconclusive`: anything else that goes wrong is a bug and shows.
+The runs that the claim speaks of are chosen first: its cells, the statuses that it uses, with `inside` the theorem's
+conditions. Everything else is masked. Then the claim's number is taken. Then each kind of claim is decided as its words demand.
+
+A number that cannot be taken leaves the claim `inconclusive`: `Unmeasurable` with its own sentence, any other error of the
+claim's functions with its traceback in the log.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+import logging
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from math import inf, isinf
 from typing import Any, TypeVar
@@ -14,52 +17,54 @@ from typing import Any, TypeVar
 import numpy as np
 import xarray as xr
 
-from lemmata.errors import require
+from lemmata.errors import require, shortened
+from lemmata.figure import Claim
 from lemmata.measure.compare import (
-    Condition,
+    CONSTANTS,
+    VACUOUS,
     ConditionCount,
     Decision,
+    Part,
     Verdict,
+    at_level,
     between,
     decide,
     drifts,
     excludes,
     leaves,
     more_seeds,
+    of_parts,
 )
 from lemmata.measure.compare import together as together  # what is judged alone is then judged together
 from lemmata.measure.estimate import Estimate, Unmeasurable, needs
 from lemmata.measure.simple import fraction
 from lemmata.measure.worst import Worst, worst
 from lemmata.status import DIVERGED, RUNNING, STATUS
-from lemmata.study import Claim
 
-Measure = Callable[..., Any]
-Region = Callable[[xr.Dataset], xr.DataArray]
-Conditions = Callable[[Any], Sequence[Condition]]
-
+LOG = logging.getLogger(__name__)
+Answer = TypeVar("Answer")
 EVERY_RUN = ("for-all", "identity")  # one run refutes these
 EVERYWHERE = (-inf, inf)
 
 
-def judge(
-    claim: Claim,
-    results: xr.Dataset,
-    measure: Measure,
-    region: Region | None = None,
-    conditions: Conditions | None = None,
-    inside: bool = False,
-) -> Verdict:
-    """The verdict on a claim by the results of its figure.
+def judge(claim: Claim, results: xr.Dataset, inside: bool = False) -> Verdict:
+    """Judge a claim by the results of its figure.
 
-    `measure(results, **claim.options)` gives an estimate, or one number a run where every run (`for-all`, `identity`) or a
-    share of them (`probability`) is spoken of. `region(results)` marks the cells that the number comes from,
-    `conditions(trial)` gives the theorem's own conditions at a trial. With `inside` only cells that meet them all count.
+    `inside`: whether only cells that meet the theorem's conditions count.
     """
-    runs = _chosen(claim, results, region, conditions, inside)
-    found = _measured(claim, results, runs, measure)
+    try:
+        runs = _chosen(claim, results, inside)
+    except Unmeasurable as reason:
+        runs = _none(results, str(reason))
+    found = _measured(claim, results, runs)
     estimate, seeds = found.estimate, int(results.sizes.get("seed", 1))
     decision, said, within = _decided(claim, found)
+    more = more_seeds(estimate, within, seeds)
+    hopeless = decision == "inconclusive" and estimate.exists and more is None
+    said = [
+        said,
+        "Seeds will not decide this: the number lies at the end of its tolerance." if hopeless else "",
+    ]
     left_out = {
         word: many for word, many in runs.left_out.items() if not (found.violations and word == "diverged")
     }
@@ -67,26 +72,54 @@ def judge(
         id=claim.id,
         statement=claim.statement,
         verdict=decision,
-        predicted=claim.predicted,
+        predicted=claim.holds.predicted,
         measured=estimate,
-        tolerance=claim.tolerance,
+        tolerance=claim.holds.tolerance,
         conditions=runs.conditions,
-        note=" ".join(filter(None, (estimate.note, said, _beside(left_out)))),
+        note=" ".join(filter(None, (estimate.note, *said, _beside(left_out)))),
         seeds=seeds,
-        more_seeds=more_seeds(estimate, within, seeds) or (None if decision == "inconclusive" else 0),
-        kind=claim.kind,
-        value=claim.value,
-        rivals=dict(claim.rivals),
+        more_seeds=more or (None if decision == "inconclusive" else 0),
+        kind=claim.holds.kind,
+        value=claim.holds.value,
+        rivals=dict(claim.holds.rivals),
         left_out=left_out,
         violations=found.violations,
-        looseness=_looseness(estimate, claim.tolerance) if claim.kind in ("bound", "for-all") else "",
+        looseness=_looseness(estimate, claim.holds.tolerance)
+        if claim.holds.kind in ("bound", "for-all")
+        else "",
         seen=_seen(estimate),
         cells=int(_points(runs.used | runs.lost).sum()),
         inside=inside,
         reading=str(results.attrs.get("reading", "")),
         draw=int(results.attrs.get("draw", 0)),
         looks=int(results.attrs.get("looks", 1)),
+        source=claim.source.kind,
+        where=claim.source.where,
+        proxy=claim.source.proxy or str(results.attrs.get("changed", "")),
+        headline=claim.headline,
+        inside_cells=runs.inside,
+        parts=found.parts,
+        scale=str(results.attrs.get("scale", "")),
     )
+
+
+def with_inner(verdict: Verdict, claim: Claim, results: xr.Dataset) -> Verdict:
+    """Judge a statement of the paper in the cells inside its conditions alone, too, where only some of its cells are."""
+    if verdict.source in ("theorem", "proof") and verdict.scope == "partly":
+        return replace(verdict, inner=judge(claim, results, inside=True))
+    return verdict
+
+
+def _asked(claim: Claim, function: Callable[..., Answer], *given: Any) -> Answer:
+    """Call one of a claim's functions. If it raises, the claim stays open; the other claims and the picture go on."""
+    try:
+        return function(*given)
+    except Unmeasurable:
+        raise
+    except Exception as error:
+        LOG.error("claim '%s' cannot be measured", claim.id, exc_info=error)
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise Unmeasurable(f"its functions raise {shortened(why)}; the traceback is in the log.") from error
 
 
 # Which runs ------------------------------------------------------------------------------------------------------------
@@ -101,52 +134,64 @@ class _Runs:
     lost: xr.DataArray
     left_out: Mapping[str, int]
     conditions: tuple[ConditionCount, ...]
+    inside: tuple[int, ...] | None
     nothing: str
 
 
-def _chosen(
-    claim: Claim, results: xr.Dataset, region: Region | None, conditions: Conditions | None, inside: bool
-) -> _Runs:
+def _none(results: xr.Dataset, reason: str) -> _Runs:
+    """No run at all, for this reason."""
+    nowhere = xr.zeros_like(results["status"], dtype=bool)
+    return _Runs(nowhere, nowhere, {}, (), None, reason)
+
+
+def _chosen(claim: Claim, results: xr.Dataset, inside: bool) -> _Runs:
     labelled = results["status"]
     status = labelled.variable  # masks have its labels: they need not be compared for every claim
     ran = status.notnull() & (status != RUNNING)
-    spoken = ran if region is None else ran & _like(region(results), status)
-    counts, meets = _conditions(results, spoken, conditions)
+    spoken = ran if claim.cells is None else ran & _like(_asked(claim, claim.cells, results), status)
+    counts, meets, within = _conditions(claim, results, spoken)
     asked = spoken & meets if inside else spoken
     words = ("converged", *claim.uses)
     used = asked & np.isin(status.values, [STATUS.index(word) for word in words])
-    refutes = claim.kind in EVERY_RUN and "diverged" not in words
+    refutes = claim.holds.kind in EVERY_RUN and "diverged" not in words
     lost = asked & (status == DIVERGED) & refutes
     counted = {word: int((asked & (status == i)).sum()) for i, word in enumerate(STATUS) if word not in words}
     reasons = (
         (ran, "nothing of this figure has been run."),
-        (spoken, "no cell of these results lies in the region that the claim speaks of."),
+        (spoken, "no cell of these results is one that the claim speaks of."),
         (asked, _nowhere(counts, int(_points(spoken).sum()))),
         (used | lost, "no run is left to measure."),
     )
     nothing = next((reason for some, reason in reasons if not bool(some.any())), "")
     left_out = {word: many for word, many in counted.items() if many}
     taken, gone = (labelled.copy(deep=False, data=some.values) for some in (used, lost))
-    return _Runs(taken, gone, left_out, counts, nothing)
+    return _Runs(taken, gone, left_out, counts, within, nothing)
 
 
 def _conditions(
-    results: xr.Dataset, spoken: xr.Variable, conditions: Conditions | None
-) -> tuple[tuple[ConditionCount, ...], xr.Variable]:
-    """The conditions counted over the grid points that have runs spoken of, and the points that meet them all."""
+    claim: Claim, results: xr.Dataset, spoken: xr.Variable
+) -> tuple[tuple[ConditionCount, ...], xr.Variable, tuple[int, ...] | None]:
+    """Count the conditions over the grid points that have runs spoken of.
+
+    Returns the counts, the points that meet all conditions, and how many do with each of the hidden constants.
+    """
     points = _points(spoken)
+    conditions = claim.conditions
     if conditions is None:
-        return (), xr.ones_like(points)
+        return (), xr.ones_like(points), None
     require(
         "trial" in results.coords, "these results do not know their trials; take them as `run` gives them."
     )
     held: Any = results.coords["trial"].variable.set_dims(points.sizes).transpose(*points.dims).values
     once = cache(conditions)  # equal trials are looked at once
-    looked = {at: tuple(once(held[at].trial)) for at, some in np.ndenumerate(points.values) if some}
+    looked = {
+        at: tuple(_asked(claim, once, held[at].trial)) for at, some in np.ndenumerate(points.values) if some
+    }
     meets = np.zeros(points.shape, bool)
     for at, found in looked.items():
         meets[at] = all(condition.met for condition in found)
-    return ConditionCount.of(looked.values()), points.copy(data=meets)
+    inside = tuple(sum(all(one.met_with(c) for one in found) for found in looked.values()) for c in CONSTANTS)
+    return ConditionCount.of(looked.values()), points.copy(data=meets), inside
 
 
 Runs = TypeVar("Runs", xr.DataArray, xr.Variable)
@@ -195,35 +240,58 @@ def _masked(results: xr.Dataset, used: xr.DataArray) -> xr.Dataset:
 
 @dataclass(frozen=True)
 class _Found:
-    """What the measure gave: an estimate, and the share of violations where every run was spoken of."""
+    """The number: an estimate; the share of violations where every run was spoken of; its parts where it has several."""
 
     estimate: Estimate
     violations: Estimate | None = None
+    parts: tuple[Part, ...] = ()
 
 
-def _measured(claim: Claim, results: xr.Dataset, runs: _Runs, measure: Measure) -> _Found:
+def _measured(claim: Claim, results: xr.Dataset, runs: _Runs) -> _Found:
+    kind = claim.holds.kind
     try:
         needs(not runs.nothing, runs.nothing)
-        found = measure(_masked(results, runs.used), **claim.options)
+        found = _asked(claim, claim.number, _masked(results, runs.used))
+        if isinstance(found, Mapping):
+            return _found_parts(found, claim.holds.tolerance)
         if isinstance(found, Estimate):
+            found = at_level(found, 0.9) if kind == "equivalence" else found
             require(
-                claim.kind != "for-all",
-                f"claim '{claim.id}' is for all runs: its measure gives a number for each.",
+                kind != "for-all",
+                f"claim '{claim.id}' is for all runs: its number is one for each.",
             )
             return _Found(found)
         require(
-            isinstance(found, xr.DataArray) and claim.kind in (*EVERY_RUN, "probability"),
-            f"the measure of claim '{claim.id}' gives {type(found).__name__}, not an estimate.",
+            isinstance(found, xr.DataArray) and kind in (*EVERY_RUN, "probability"),
+            f"the number of claim '{claim.id}' is a {type(found).__name__}, not an estimate.",
         )
         used = _at(runs.used, found)
-        if claim.kind == "probability":
+        if kind == "probability":
             return _Found(fraction(found.where(used)))
         lost = _at(runs.lost, found)
         inner = [str(d) for d in found.dims if d not in used.dims]
-        every: Worst = worst(found.where(~lost), claim.tolerance, used | lost, inner)
+        every: Worst = worst(found.where(~lost), claim.holds.tolerance, used | lost, inner)
         return _Found(every.measured, every.violations)
     except Unmeasurable as reason:
         return _Found(Estimate.absent(str(reason)))
+
+
+def _found_parts(estimates: Mapping[str, Estimate], tolerance: tuple[float, float]) -> _Found:
+    """Several estimates: the one that is nearest to the end of the tolerance, or beyond it, stands for all."""
+    parts = of_parts(estimates, tolerance)
+    rank = {"fails": 0, "inconclusive": 1, "holds": 2}
+    worst_part = min(parts, key=lambda part: (rank[part.verdict], _room(part.measured, tolerance)))
+    holding = sum(part.verdict == "holds" for part in parts)
+    return _Found(
+        worst_part.measured.noted(f"{holding} of {len(parts)} parts hold; this is '{worst_part.name}'."),
+        None,
+        parts,
+    )
+
+
+def _room(estimate: Estimate, tolerance: tuple[float, float]) -> float:
+    """How far inside the tolerance an estimate lies."""
+    return min(estimate.value - tolerance[0], tolerance[1] - estimate.value) if estimate.exists else -inf
 
 
 def _at(runs: xr.DataArray, found: xr.DataArray) -> xr.DataArray:
@@ -239,11 +307,16 @@ def _at(runs: xr.DataArray, found: xr.DataArray) -> xr.DataArray:
 
 def _decided(claim: Claim, found: _Found) -> tuple[Decision, str, tuple[float, float]]:
     """The decision, what is to be said about it, and the range that the interval had to lie in."""
-    estimate, tolerance, broken = found.estimate, claim.tolerance, found.violations
+    holds = claim.holds
+    estimate, tolerance, broken = found.estimate, holds.tolerance, found.violations
     if broken is not None:
         return "fails" if broken.value > 0 else "holds", _violated(broken), tolerance
-    decision, within = decide(estimate, tolerance), between(estimate, tolerance, claim.rivals.values())
-    said = [_against(claim, estimate)] if claim.kind == "rival" and estimate.exists else []
+    if found.parts:
+        decisions = {part.verdict for part in found.parts}
+        word = "fails" if "fails" in decisions else "inconclusive" if "inconclusive" in decisions else "holds"
+        return word, "", tolerance
+    decision, within = decide(estimate, tolerance), between(estimate, tolerance, holds.rivals.values())
+    said = [_against(claim, estimate)] if holds.kind == "rival" and estimate.exists else []
     if decision == "holds" and leaves(estimate, tolerance):
         said.append(f"Not one law over this range: {_parts(estimate)}.")
         return "inconclusive", " ".join(said), EVERYWHERE  # no number of seeds would decide
@@ -258,10 +331,11 @@ def _parts(estimate: Estimate) -> str:
 
 
 def _against(claim: Claim, estimate: Estimate) -> str:
-    own = {claim.reference: claim.value} if claim.value is not None else {}
+    holds = claim.holds
+    own = {claim.source.where: holds.value} if holds.value is not None else {}
     said = [
         f"{number:g} ({who}) {'excluded' if excludes(estimate, number) else 'inside'}"
-        for who, number in {**own, **claim.rivals}.items()
+        for who, number in {**own, **holds.rivals}.items()
     ]
     return "Of the numbers on trial: " + ", ".join(said) + "."
 
@@ -286,7 +360,7 @@ def _looseness(estimate: Estimate, tolerance: tuple[float, float]) -> str:
     bound, side = (high, "below") if isinf(low) else (low, "above")
     if min(bound, estimate.value) > 0:
         far = max(bound / estimate.value, estimate.value / bound)
-        return f"a factor {far:.3g} {side} the bound"
+        return f"a factor {far:.3g} {side} the bound" + (", which is vacuous here" if far > VACUOUS else "")
     return f"{abs(bound - estimate.value):.3g} {side} the bound"
 
 

@@ -160,3 +160,13 @@ def _kendall(place: np.ndarray, row: np.ndarray) -> float:
     x, y = place[known], row[known]
     i, j = np.triu_indices(len(x), 1)
     return float(np.mean(np.sign(x[j] - x[i]) * np.sign(y[j] - y[i]))) if len(i) else np.nan
+
+
+def rises(values: xr.DataArray, along: str) -> Estimate:
+    """The smallest step from one value of an axis to the next: above 0, the quantity rises all along it."""
+    return ordering(arms(values.sortby(along), along))
+
+
+def falls(values: xr.DataArray, along: str) -> Estimate:
+    """The smallest step down from one value of an axis to the next: above 0, the quantity falls all along it."""
+    return ordering(arms(values.sortby(along, ascending=False), along))

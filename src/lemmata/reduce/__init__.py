@@ -1,1 +1,1 @@
-"""Exact reductions of a training to a smaller one: the same numbers to rounding, for a fraction of the work."""
+"""Exact reductions of a training to a smaller one that gives the same numbers up to rounding."""

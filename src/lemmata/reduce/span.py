@@ -15,17 +15,17 @@ from jaxtyping import Array, Float
 
 
 def span_basis(vectors: Float[Array, "count dim"]) -> Float[Array, "dim rank"]:
-    """An orthonormal basis whose span holds the given vectors; rank = min(count, dim)."""
+    """Return an orthonormal basis whose span contains the given vectors; rank = min(count, dim)."""
     return jnp.linalg.qr(vectors.T)[0]
 
 
 def into_span(basis: Float[Array, "dim rank"], weights: Float[Array, "dim out"]) -> Float[Array, "rank out"]:
-    """The part of the weights that the training tokens see."""
+    """Return the part of the weights that acts on the training tokens."""
     return basis.T @ weights
 
 
 def out_of_span(
     basis: Float[Array, "dim rank"], start: Float[Array, "dim out"], trained: Float[Array, "rank out"]
 ) -> Float[Array, "dim out"]:
-    """Full weights after training in the span: what no token saw is as it was at the start."""
+    """Return the full weights after training in the span. The part outside of the span keeps its initial value."""
     return start + basis @ (trained - into_span(basis, start))

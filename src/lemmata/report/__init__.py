@@ -15,7 +15,7 @@ from lemmata.study import Study
 if TYPE_CHECKING:
     import xarray as xr
 
-    from lemmata.study import Figure
+    from lemmata.figure import Figure
 
 STYLE = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
 OUTCOMES = {"holds": "✓", "fails": "✗", "inconclusive": "?"}
@@ -40,7 +40,7 @@ class Chapter:
 
     id: str
     title: str
-    reading: str
+    setup: str
     command: str
     picture: Path
     verdicts: Sequence[Verdict]
@@ -56,7 +56,7 @@ def chapters(
         Chapter(
             figure.id,
             study.figures[figure.id],
-            figure.reading,
+            figure.setup,
             order.command,
             picture,
             verdicts,
@@ -151,7 +151,7 @@ def _figure(study: Study, versions: Sequence[Chapter]) -> str:
     shown = "".join(_version(one, len(versions) > 1) for one in versions)
     return (
         f'<article><h3 id="{_anchor(study.id, first.id)}">{escape(first.id)}: {escape(first.title)}</h3>{shown}'
-        f'<p class="note">{escape(first.reading)}</p>'
+        f'<p class="note">{escape(first.setup)}</p>'
         + (f'<p class="note">Decides: {decided}.</p>' if decided else "")
         + "</article>"
     )
@@ -185,9 +185,9 @@ def _claim(study: Study, readings: Sequence[Verdict]) -> str:
     """A claim as one block of the table: a row for each reading, side by side."""
     first = readings[0]
     known = {claim.id: claim for claim in study.claims}.get(first.id)
-    source = f"{escape(known.reference)}, " if known else ""
+    source = f"{escape(known.source.where)}, " if known else ""
     figure = f', <a href="#{_anchor(study.id, known.figure)}">{escape(known.figure)}</a>' if known else ""
-    why = f"<details><summary>why</summary>{escape(known.reason)}</details>" if known else ""
+    why = f"<details><summary>why</summary>{escape(known.holds.because)}</details>" if known else ""
     cells = [
         f'<td rowspan="{len(readings)}">{escape(first.statement)}'
         f'<div class="note"><b>{escape(first.id)}</b>, {source}{escape(first.kind)}{figure}</div></td>'

@@ -1,10 +1,13 @@
 """Verdicts as a record that a study publishes (`verdicts.json`), and as a table in Markdown for its README."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
+from html import escape
 from math import isfinite
 from typing import Any
 
+from lemmata.errors import printable
 from lemmata.measure.compare import Verdict
 from lemmata.study import Study
 
@@ -15,7 +18,7 @@ def record(study: Study, verdicts: Sequence[Verdict], scale: str) -> str:
     What it has published of other claims stays, as long as their draw is the registered one.
     """
     now = {(v.id, v.reading): _plain(v) for v in verdicts}
-    known = {claim.id: claim for claim in study.claims}
+    known = study.entries
     kept = {
         (old["id"], old["reading"]): old
         for old in study.published
@@ -24,7 +27,7 @@ def record(study: Study, verdicts: Sequence[Verdict], scale: str) -> str:
     both = kept | now
     order = sorted(both, key=lambda which: list(known).index(which[0]))
     lines = [f"  {json.dumps(both[which])}" for which in order]
-    return f'{{"scale": "{scale}", "verdicts": [\n' + ",\n".join(lines) + "\n]}\n"
+    return f'{{"scale": {json.dumps(scale)}, "verdicts": [\n' + ",\n".join(lines) + "\n]}\n"
 
 
 def _plain(v: Verdict) -> dict[str, Any]:
@@ -34,6 +37,11 @@ def _plain(v: Verdict) -> dict[str, Any]:
         "id": v.id,
         "reading": v.reading,
         "verdict": v.verdict,
+        "word": v.word,
+        "source": v.source,
+        "scope": v.scope,
+        "inside": list(v.inside_cells) if v.inside_cells else None,
+        "cells": v.cells,
         **{name: number if isfinite(number) else None for name, number in numbers.items()},
         "looseness": v.looseness,
         "seeds": v.seeds,
@@ -48,13 +56,19 @@ def markdown(study: Study, verdicts: Sequence[Verdict]) -> str:
         claims = {claim.id for claim in study.bearing_on(id)}
         own = [v for v in verdicts if v.id in claims]
         if own:
-            parts.append(f"**`{id}`**: {title}\n\n{_table(own)}\n")
+            parts.append(f"**{code(id)}**: {text(title)}\n\n{_table(own)}\n")
     return "\n".join(parts)
 
 
 def _table(verdicts: Sequence[Verdict]) -> str:
     readings = list(dict.fromkeys(v.reading for v in verdicts))
-    head = ["claim", *(reading or "measured" for reading in readings), "holds within", "cells inside", "draw"]
+    head = [
+        "claim",
+        *(text(reading) or "measured" for reading in readings),
+        "holds within",
+        "cells inside",
+        "draw",
+    ]
     rows: dict[str, list[Verdict]] = {}
     for v in verdicts:
         rows.setdefault(v.id, []).append(v)
@@ -63,7 +77,13 @@ def _table(verdicts: Sequence[Verdict]) -> str:
         said: Mapping[str, str] = {v.reading: _said(v) for v in own}
         first = own[0]
         lines.append(
-            [f"`{id}`", *(said.get(r, "") for r in readings), first.within, _inside(first), str(first.draw)]
+            [
+                code(id),
+                *(said.get(r, "") for r in readings),
+                text(first.within),
+                _inside(first),
+                str(first.draw),
+            ]
         )
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -71,8 +91,18 @@ def _table(verdicts: Sequence[Verdict]) -> str:
 def _said(v: Verdict) -> str:
     m = v.measured
     number = "none" if not m.exists else f"{m.value:.3g}" if m.exact else f"{m.value:.3g} {m.interval}"
-    outcome = f"**{v.verdict}**" if v.verdict == "fails" else v.verdict
+    outcome = f"**{v.verdict}**" if v.verdict == "fails" else text(v.verdict)
     return f"{outcome} {number}"
+
+
+def text(words: str) -> str:
+    """Escape what Markdown or HTML would obey; studies and readings may be other people's."""
+    return re.sub(r"([\\`*_\[\]|~])", r"\\\1", escape(printable(words), quote=False))
+
+
+def code(name: str) -> str:
+    """A name in a code span, where only its own end and the end of a table cell have a meaning."""
+    return f"`{printable(name).replace('`', chr(39)).replace('|', chr(92) + '|')}`"
 
 
 def _inside(v: Verdict) -> str:

@@ -1,53 +1,26 @@
-"""Measures on results with a known law, and conditions where the runs were."""
+"""Numbers of claims on results with a known law, and conditions where the runs were."""
 
 import numpy as np
 import pytest
 
 import lemmata as lm
+from lemmata.figure import Made
 from lemmata.results import made, over_cells, trial_at
 from lemmata.status import CONVERGED, DIVERGED
-from lemmata.studies.benign_overfitting import measures, theory
-from lemmata.studies.benign_overfitting.figures import FIGURES, inside, paced
-from lemmata.studies.benign_overfitting.planted import (
-    attention_on,
-    loss_beyond,
-    noisy,
-    steps_to_losses,
-    wins_beyond,
-)
+from lemmata.studies.benign_overfitting import theory
+from lemmata.studies.benign_overfitting.figures.common import always, lead_lasts, stage1_over
+from lemmata.studies.benign_overfitting.figures.theorems import inside, paced
 from lemmata.trial import put_all
 
 STUDY = lm.study("benign-overfitting")
 
 
-def judged(claim: str, scale: str = "quick", seeds: int | None = None, **variables):
-    figure = FIGURES[STUDY.claim(claim).figure]
-    makes = {n: v if callable(v) else (lambda trial, rng, v=v: v) for n, v in variables.items()}
-    [verdict] = STUDY.check(made(figure, makes, scale, seeds), only=claim)
+def judged(claim: str, **records):
+    """The verdict on results with these records: numbers, or functions of the trial."""
+    laws = {name: v if callable(v) else always(v) for name, v in records.items()}
+    results = Made(laws, noise=0.0).results(STUDY.figure(STUDY.claim(claim).figure))
+    [verdict] = STUDY.check(results, only=claim)
     return verdict
-
-
-def feedback(trial) -> float:
-    return theory.critical_ratio_of(theory.setting(trial)) * theory.critical_control(trial.data.noise_ratio)
-
-
-@pytest.mark.parametrize(
-    ("claim", "variables"),
-    [
-        ("benign-generalises", {"test_loss": 0.05}),
-        ("boundary-exponent", {"test_loss": loss_beyond(lambda t: (800 / t.data.samples) ** 0.5)}),
-        ("time-signal", {"steps": noisy(lambda t: 1e7 / t.data.signal_norm**2)}),
-        ("time-eps-benign", {"loss_steps": steps_to_losses(-1.0)}),
-        ("theorem-benign-power", {"test_loss": noisy(lambda t: 5 * t.descent.target_loss**0.75)}),
-        ("feedback-constant", {"signal_wins": wins_beyond(feedback)}),
-        ("stage1-bound", {"signal_leads": 10}),
-        ("harmful-leak-noise", {"attention": attention_on(1 - 1e-9, 1)}),
-        ("rival-network", {"test_loss": loss_beyond(lambda t: (2 / t.data.samples) ** (1 / 3))}),
-    ],
-)
-def test_a_claim_holds_on_results_made_by_its_own_law(claim, variables):
-    """The planted cases show that claims can fail; these, that they can hold."""
-    assert judged(claim, **variables).verdict == "holds"
 
 
 def test_conditions_are_those_of_the_cells_that_ran():
@@ -69,21 +42,21 @@ def test_conditions_are_those_of_the_cells_that_ran():
 
 def test_every_item_of_condition_41_is_met_inside_it():
     for id in ("theorem-benign", "theorem-harmful"):
-        for cell in FIGURES[id].sweep("quick").with_seeds((0,)).cells:
+        for cell in STUDY.figure(id).sweep("quick").with_seeds((0,)).cells:
             missed = [
                 c.name for c in theory.conditions(cell.trial) if not c.met and not c.name.startswith("(4)")
             ]
             assert missed == [], (id, cell.place)
     assert all(
         c.met
-        for cell in FIGURES["theorem-harmful"].sweep("quick").cells
+        for cell in STUDY.figure("theorem-harmful").sweep("quick").cells
         for c in theory.harmful_conditions(cell.trial)
     )
 
 
 def test_halving_the_steps_changes_nothing_but_the_schedule():
     """Dimensions are part of what makes a draw: were they computed again, the halves would not share their data."""
-    whole = paced(inside(FIGURES["theorem-benign"].sweep("quick").cells[0].trial, 1e-3), 0.005)
+    whole = paced(inside(STUDY.figure("theorem-benign").sweep("quick").cells[0].trial, 1e-3), 0.005)
     half = paced(whole, 0.0025)
     assert put_all(half, {"data.dim": whole.data.dim}).data == whole.data
     assert half.network == whole.network
@@ -91,33 +64,38 @@ def test_halving_the_steps_changes_nothing_but_the_schedule():
 
 
 def test_a_run_that_diverged_counts_against_what_it_should_have_reached():
-    status = {"status": lambda t, rng: DIVERGED if t.data.samples == 20 else CONVERGED}
-    assert judged("benign-generalises", test_loss=0.05, **status).measured.value < 0.8
-    assert judged("benign-attention", attention=attention_on(0.99, 0), status=DIVERGED).verdict == "fails"
+    some = judged(
+        "benign-generalises",
+        test_loss=0.05,
+        status=lambda t: DIVERGED if t.data.samples == 20 else CONVERGED,
+    )
+    assert some.measured.value < 0.8
+    assert judged("benign-attention", attention=0.99, status=CONVERGED).verdict == "holds"
+    assert judged("benign-attention", attention=0.99, status=DIVERGED).verdict == "fails"
 
 
 def test_a_lead_counts_only_if_it_lasts():
     results = made(
-        FIGURES["literal-constants"],
+        STUDY.figure("literal-constants"),
         {
             "steps": lambda t, rng: 100,
             "signal_leads": lambda t, rng: 10,
             "signal_lead_steps": lambda t, rng: 91,
         },
     )
-    assert (measures.lead_lasts(results) == 1).all()
-    assert (measures.lead_lasts(results.assign(signal_lead_steps=results.signal_lead_steps - 1)) == 0).all()
+    assert (lead_lasts(results) == 1).all()
+    assert (lead_lasts(results.assign(signal_lead_steps=results.signal_lead_steps - 1)) == 0).all()
 
 
 def test_stage_one_is_timed_by_the_clock():
-    figure = FIGURES["literal-constants"]
+    figure = STUDY.figure("literal-constants")
     results = made(figure, {"signal_leads": lambda t, rng: 500}, seeds=1)
     trial = trial_at(results, samples=6)
     s = theory.setting(trial)
     expected = theory.clock(trial)[500] / (theory.benign_stage1_end(s) * s.learning_rate)
-    found = measures.stage1_over_bound(results, "benign")
+    found = stage1_over(results, results.signal_leads, theory.benign_stage1_end)
     assert float(found.isel(samples=0, control=0, seed=0)) == pytest.approx(expected)
-    never = measures.stage1_over_bound(results.assign(signal_leads=results.signal_leads * 0 - 1), "benign")
+    never = stage1_over(results, results.signal_leads * 0 - 1, theory.benign_stage1_end)
     assert np.isinf(never).all()
 
 

@@ -8,9 +8,8 @@ import pytest
 from lemmata.studies.benign_overfitting.trials import simulators
 from lemmata.studies.benign_overfitting.trials.instances import Fresh, Instance
 from lemmata.studies.benign_overfitting.trials.simulators import Rows, View
-from tests.kernels import needs_kernel
+from tests.kernels import needs_compiler
 
-needs_rows = needs_kernel(simulators.by_kernel)
 EPSILON = {"float32": 2e-6, "float64": 1e-14}
 
 # samples, tokens, basis: what a vector holds is divided, not divided, not filled; several vectors of tokens; one sample
@@ -44,9 +43,9 @@ def in_jax(rows: Rows) -> tuple[Rows, View]:
 
 
 def by_kernel(rows: Rows) -> tuple[Rows, View]:
-    seen, rate = simulators.seen_by_kernel(rows), jnp.asarray(0.1, rows.query.dtype)
-    after = simulators.moved_by_kernel(rows, seen, rate, 0.7, 1.3)
-    return after, simulators.seen_by_kernel(after)
+    seen, rate = simulators.seen.native(rows), jnp.asarray(0.1, rows.query.dtype)
+    after = simulators.moved.native(rows, seen, rate, 0.7, 1.3)
+    return after, simulators.seen.native(after)
 
 
 def assert_same(found, right, epsilon):
@@ -57,7 +56,7 @@ def assert_same(found, right, epsilon):
         np.testing.assert_allclose(one, two, rtol=0, atol=near, err_msg=jax.tree_util.keystr(path))
 
 
-@needs_rows
+@needs_compiler
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("samples", "tokens", "basis"), SIZES)
 def test_the_kernel_takes_the_step_of_jax(samples, tokens, basis, dtype):
@@ -65,7 +64,7 @@ def test_the_kernel_takes_the_step_of_jax(samples, tokens, basis, dtype):
     assert_same(jax.jit(by_kernel)(rows), jax.jit(in_jax)(rows), 20 * EPSILON[dtype])
 
 
-@needs_rows
+@needs_compiler
 def test_runs_in_lanes_are_the_runs_alone_to_the_bit():
     runs = [some_rows(4, 5, 21, "float32", seed) for seed in range(3)]
     together = jax.jit(jax.vmap(by_kernel))(jax.tree.map(lambda *leaves: jnp.stack(leaves), *runs))
@@ -73,7 +72,7 @@ def test_runs_in_lanes_are_the_runs_alone_to_the_bit():
         assert_same(jax.tree.map(lambda leaf, n=number: leaf[n], together), jax.jit(by_kernel)(run), 0)
 
 
-@needs_rows
+@needs_compiler
 def test_rows_that_were_given_stay_as_they_are():
     """The kernel moves them where they lie: JAX must have made a copy of what is used again."""
     rows = some_rows(4, 5, 21, "float64")
@@ -83,12 +82,12 @@ def test_rows_that_were_given_stay_as_they_are():
     assert not np.array_equal(after.query, before.query)
 
 
-@needs_rows
+@needs_compiler
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_attention_on_one_token_alone_is_exact_and_what_is_not_a_number_stays_none(dtype):
     rows = some_rows(3, 5, 21, dtype, size=30.0)  # logits of some thousands
-    seen = jax.jit(simulators.seen_by_kernel)(rows)
+    seen = jax.jit(simulators.seen.native)(rows)
     assert_same(seen, jax.jit(Rows.view)(rows), 20 * EPSILON[dtype])
     wrong = rows._replace(query=rows.query.at[2].set(jnp.nan))  # noise of the first sample
-    outputs = np.asarray(jax.jit(simulators.seen_by_kernel)(wrong).outputs)
+    outputs = np.asarray(jax.jit(simulators.seen.native)(wrong).outputs)
     assert np.isnan(outputs).tolist() == [True, False, False]

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 import scipy.special
 
-from lemmata import native
-from lemmata.bench.patterns import orthonormal
 from lemmata.guard import double
+from lemmata.parts.patterns import orthonormal
 from lemmata.studies.chain_of_thought import network
 from lemmata.studies.chain_of_thought.data import Chains, draw_maps, random_cycle
 from lemmata.threefry import new_key
-from tests.kernels import needs_kernel
+from tests.kernels import forms, needs_compiler
 
 DATA = Chains(dim=12, patterns=6, steps=3, examples=7)
 
@@ -67,7 +66,7 @@ def test_the_gradient_by_hand_is_that_of_automatic_differentiation(drawn):
     np.testing.assert_allclose(by_hand, table_of(jax.jit(jax.grad(direct))(w), frame), atol=1e-14)
 
 
-@needs_kernel(lambda: native.loaded(network.KERNEL, *network.HANDLERS))
+@needs_compiler
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize(
     ("sizes", "prompts"),
@@ -91,23 +90,19 @@ def test_the_kernel_draws_the_same_prompts_and_gives_their_slope(sizes, prompts,
     tables = tables.at[1, 0, 0].set(large)
     fractions = jnp.array([1.0, 0.5, 1.0]) * data.match_fraction
 
-    def slopes(known):
+    def slopes(form):
         def one(table, key, fraction):
             drawn = eqx.tree_at(lambda one: one.match_fraction, data, fraction)
-            found = network.fresh_slope if known else plain
-            return found(drawn, table, key, prompts)
+            return form(drawn, table, key, prompts)
 
         return jax.jit(jax.vmap(one))(tables, jax.random.split(new_key(1), 3), fractions)
 
-    def plain(data, table, key, count):
-        return network.slope(table, data.draw(key, count))
-
-    for found, wanted in zip(slopes(True), slopes(False), strict=True):
+    for found, wanted in zip(*map(slopes, forms(network.fresh_slope)), strict=True):
         assert found.dtype == precision
         np.testing.assert_allclose(found, wanted, atol=50 * np.finfo(precision).eps)
 
 
-@needs_kernel(lambda: native.loaded(network.KERNEL, *network.HANDLERS))
+@needs_compiler
 def test_the_last_bits_of_random_words_decide_where_the_others_do_not():
     """The kernel orders patterns without them at first. Below this key two words of a prompt differ in nothing else."""
     data, key = Chains(dim=42, patterns=20, examples=20), new_key(91182)
@@ -117,7 +112,7 @@ def test_the_last_bits_of_random_words_decide_where_the_others_do_not():
         np.testing.assert_allclose(one, other, atol=1e-14)
 
 
-@needs_kernel(lambda: native.loaded(network.KERNEL, *network.HANDLERS))
+@needs_compiler
 def test_the_kernel_gives_no_finite_loss_to_a_table_that_has_none():
     data = Chains(dim=12, patterns=6, steps=3, examples=7)
     for bad in (jnp.nan, jnp.inf):
@@ -125,14 +120,14 @@ def test_the_kernel_gives_no_finite_loss_to_a_table_that_has_none():
         assert not np.isfinite(network.fresh_slope(data, table, new_key(2), 18)[0])
 
 
-@needs_kernel(lambda: native.loaded(network.KERNEL, *network.HANDLERS))
+@needs_compiler
 @pytest.mark.parametrize(
     ("other", "known"), [({}, True), ({"generator": "random"}, False), ({"shuffled": True}, False)]
 )
 def test_only_prompts_that_the_kernel_knows_go_through_it(other, known):
     data = Chains(dim=12, patterns=6, steps=3, examples=7, **other)
     program = jax.make_jaxpr(lambda table, key: network.fresh_slope(data, table, key, 5))
-    assert ("fresh_float64" in str(program(jnp.zeros((15, 9)), new_key(2)))) == known
+    assert ("chain_fresh_float64" in str(program(jnp.zeros((15, 9)), new_key(2)))) == known
 
 
 def test_the_sums_over_patterns_and_steps_are_conserved(drawn):

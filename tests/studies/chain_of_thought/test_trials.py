@@ -17,7 +17,7 @@ from lemmata.studies.chain_of_thought.trials import Reasoning, errors_of_weights
 from lemmata.studies.chain_of_thought.trials.testing import coordinates, scores_of
 from lemmata.threefry import new_key
 from lemmata.trial import put_all
-from tests.kernels import needs_kernel
+from tests.kernels import forms, needs_compiler
 
 SMALL = put_all(
     small(template()),
@@ -111,15 +111,12 @@ def prompts_of(trial, scores):
     return jax.vmap(one)(jnp.arange(test.prompts))
 
 
-def outcomes_of(trial, scores, drawn, kernel, monkeypatch):
-    """What comes out for every prompt, by the kernel or by JAX."""
-    with monkeypatch.context() as patched:
-        if not kernel:
-            patched.setattr(testing, "by_kernel", lambda: False)
-        return np.asarray(jax.jit(lambda *given: testing.outcomes(trial.test, *given))(scores, *drawn))
+def outcomes_of(form, trial, scores, drawn):
+    """What comes out for every prompt, by one form of the kernel."""
+    return np.asarray(jax.jit(lambda *given: form(trial.test, *given))(scores, *drawn))
 
 
-@needs_kernel(testing.by_kernel)
+@needs_compiler
 @pytest.mark.parametrize(
     ("precision", "weights", "changes"),
     [
@@ -132,7 +129,7 @@ def outcomes_of(trial, scores, drawn, kernel, monkeypatch):
         ("float32", "none", {"test.noise": 0.0, "test.match_fraction": 1.0}),
     ],
 )
-def test_the_kernel_gives_the_outcomes_of_every_prompt(precision, weights, changes, monkeypatch):
+def test_the_kernel_gives_the_outcomes_of_every_prompt(precision, weights, changes):
     """With weights that are none, or so large that only columns of the query's pattern are attended to, all alike, many outputs
     get the same attention: the first of them wins."""
     trial = put_all(template(), {"test.lengths": (1, 2, 5, 12, 23), "test.prompts": 50, **changes})
@@ -151,7 +148,7 @@ def test_the_kernel_gives_the_outcomes_of_every_prompt(precision, weights, chang
         return scores, prompts_of(trial, scores)
 
     scores, drawn = tested(table.astype(precision))
-    found, wanted = (outcomes_of(trial, scores, drawn, way, monkeypatch) for way in (True, False))
+    found, wanted = (outcomes_of(form, trial, scores, drawn) for form in forms(testing.outcomes))
     masses = slice(d.steps, 2 * d.steps)
     assert found.dtype == precision
     noisy = trial.test.noise > 0 and scores.into_noise.size > 0
@@ -160,12 +157,12 @@ def test_the_kernel_gives_the_outcomes_of_every_prompt(precision, weights, chang
     np.testing.assert_array_equal(np.delete(found, masses, -1), np.delete(wanted, masses, -1))
 
 
-@needs_kernel(testing.by_kernel)
-def test_the_kernel_finds_no_attention_where_weights_are_no_numbers(monkeypatch):
+@needs_compiler
+def test_the_kernel_finds_no_attention_where_weights_are_no_numbers():
     trial = put_all(SMALL, {"test.prompts": 3})
     scores = jax.jit(trial.scores)(np.full((48, 24), np.nan), np.eye(24)[:10])
     drawn = jax.jit(lambda: prompts_of(trial, scores))()
-    assert np.isnan(outcomes_of(trial, scores, drawn, True, monkeypatch)[..., K : 2 * K]).all()
+    assert np.isnan(outcomes_of(testing.outcomes.native, trial, scores, drawn)[..., K : 2 * K]).all()
 
 
 def test_the_first_prompts_do_not_depend_on_how_many_are_drawn_together(monkeypatch):

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.bench.graphs import normalised, read_graph
 from lemmata.errors import BadInput
+from lemmata.parts.graphs import normalised, read_graph
 from lemmata.studies.gcn_sampling import network, theory
 from lemmata.studies.gcn_sampling.data import (
     ChungLu,

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sparse
 
-from lemmata.bench.graphs import adjacency, normalised
 from lemmata.errors import BadInput
+from lemmata.parts.graphs import adjacency, normalised
 from lemmata.studies.gcn_sampling import theory
 from lemmata.studies.gcn_sampling.trials import Alternative, Existence, NearStart, Training
 from lemmata.studies.gcn_sampling.trials.draws import drawn
@@ -177,11 +177,53 @@ def test_label_complexity_goes_with_the_logarithm_of_the_width_and_the_eighth_po
     s = theory.sizes_of(Training())
     base = theory.label_complexity(s)
     assert theory.label_complexity(s._replace(width=s.width**2)) == pytest.approx(2 * base)
-    assert theory.label_complexity(s._replace(outputs=4)) == pytest.approx(2**6 * base)
-    slope = np.log(theory.label_complexity(s._replace(norm=s.norm * 1.001)) / base) / np.log(1.001)
+    eps_of_four = theory.accuracy_needed(s._replace(outputs=4))
+    four = theory.label_complexity(s._replace(outputs=4), accuracy=2 * eps_of_four)
+    assert four == pytest.approx(2**6 * base)
+    eps = theory.accuracy_needed(s)
+    more = theory.label_complexity(s._replace(norm=s.norm * 1.001), accuracy=eps)
+    slope = np.log(more / base) / np.log(1.001)
     low, high = theory.norm_degree(s.norm)
     assert low < slope < high + 0.01
     assert theory.vanishing_share(10, 10**6) < 1 < theory.vanishing_share(10, 2000)
+
+
+def test_label_complexity_takes_the_eps_of_the_theorem_and_not_eps_0():
+    """With one neuron each eps is 5.7e-7, and C_eps(sin, C_eps(sin, 1)) is 5461, where eps_0 = 0.01 gives 47."""
+    s = theory.sizes_of(Training())._replace(outer=1, inner=1)
+    eps = theory.accuracy_needed(s)
+    nested = [
+        theory.model_complexity(theory.SIN, theory.model_complexity(theory.SIN, 1.0, one), one)
+        for one in (eps, 0.01)
+    ]
+    assert nested == pytest.approx([5460.55, 47.0727], rel=1e-5)
+    own = theory.model_complexity(theory.SIN, 1.0, eps)
+    middle = 1 + nested[0] * own * (s.norm + 1) ** 4
+    rest = 0.01**-2 * s.norm**8 * 2**6 * 11**4 * np.log(2000) * np.log(500)
+    assert theory.label_complexity(s) == pytest.approx(rest * middle, rel=1e-12)
+    assert theory.width_needed(s) == pytest.approx(nested[0] * s.norm / eps, rel=1e-12)
+
+
+def test_conditions_of_the_theorem_are_those_of_the_targets_own_widths():
+    trial = Training()
+    s = theory.sizes_of(trial)
+    assert (s.outer, s.inner) == (trial.graph.target_width, trial.graph.target_width) == (10, 10)
+    margins = {c.name: c.margin for c in theory.theorem_conditions(trial)}
+    assert margins["(5.18) labelled nodes"] == trial.labels / theory.label_complexity(s)
+    assert margins["(5.17) width m"] == trial.width / theory.width_needed(s)
+
+
+def test_complexities_are_finite_as_long_as_float64_is_and_then_infinite():
+    """The series of e^z at R, in log form: sums over i are dominated by terms far beyond 170."""
+    assert theory.sample_complexity_norm(theory.EXP, 600.0) == pytest.approx(
+        theory.sample_complexity_by_quadrature(theory.EXP, 600.0), rel=1e-9
+    )
+    s = theory.sizes_of(Training())
+    for width in (10, 100, 10**6, 10**36):
+        wide = s._replace(outer=width, inner=width)
+        assert theory.label_complexity(wide) > 1e70
+        assert theory.width_needed(wide) > 1e50
+    assert theory.label_complexity(s._replace(outer=10**6, inner=10**6)) == np.inf
 
 
 def test_noise_turns_signs_as_often_as_the_arctangent_says():

@@ -1,10 +1,13 @@
 """Trainings: the field follows the whole graph, cA follows A, twins at full rate are one, Algorithm 2 is its own objective."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lemmata import kernels
 from lemmata.errors import BadInput
 from lemmata.guard import double
 from lemmata.loop import train
@@ -12,10 +15,10 @@ from lemmata.studies.gcn_sampling import network
 from lemmata.studies.gcn_sampling.data import DegreeGroups
 from lemmata.studies.gcn_sampling.network.fields import whole_field
 from lemmata.studies.gcn_sampling.trials import OnFile, Training, Twins
-from lemmata.studies.gcn_sampling.trials.kernel import by_kernel
+from lemmata.studies.gcn_sampling.trials.training import moved
 from lemmata.threefry import new_key
 from lemmata.trial import put, put_all, with_precision
-from tests.kernels import needs_kernel
+from tests.kernels import forms, needs_compiler
 
 GRAPH = DegreeGroups(degrees=(6, 2), sizes=(8, 32), features=4, target_width=3)
 SMALL = put_all(
@@ -51,7 +54,7 @@ def test_training_in_the_field_is_training_on_the_whole_graph(begun, stepped):
     )  # frozen, as the document has it
 
 
-@needs_kernel(by_kernel)
+@needs_compiler
 @pytest.mark.parametrize(
     ("sampler", "precision", "width"),
     [
@@ -70,9 +73,8 @@ def test_the_kernel_takes_the_step(sampler, precision, width):
         states = jax.jit(jax.vmap(trial.start))(jax.random.split(new_key(2), 3))
         batches = jnp.array([[0, 3, 3, 20, 39], [5, 11, 7, 30, 31], [39, 39, 38, 38, 39]], jnp.int32)
         keys = jax.random.key_data(jax.random.split(new_key(3), 3))
-        wanted, found = (
-            jax.jit(jax.vmap(way))(states, batches, keys)
-            for way in (trial.moved_plainly, trial.moved_by_kernel)
+        found, wanted = (
+            jax.jit(jax.vmap(partial(form, trial)))(states, batches, keys) for form in forms(moved)
         )
         off = {"float32": 1e-6, "float64": 1e-14}[precision]
         for ours, theirs in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
@@ -80,6 +82,30 @@ def test_the_kernel_takes_the_step(sampler, precision, width):
             np.testing.assert_allclose(ours, theirs, rtol=off, atol=off)
         for ours, before in zip(found[0][:2], states.weights, strict=False):
             assert float(jnp.abs(ours - before).max()) > 1e-5
+
+
+def test_hidden_layers_of_two_widths_are_left_to_jax(begun):
+    """The kernel has one width: with m_1 = 5 and m_2 = 4 its gradient was wrong."""
+    draw = np.random.default_rng(0).normal
+    sizes = {
+        "w1": (4, 5),
+        "w2": (5, 4),
+        "readout": (4, begun.weights.readout.shape[1]),
+        "bias1": 5,
+        "bias2": 4,
+    }
+    weights = begun.weights._replace(**{name: jnp.asarray(draw(size=size)) for name, size in sizes.items()})
+    trial, state = with_precision(SMALL), begun._replace(weights=weights)
+    found, _, loss, _ = jax.jit(lambda state: moved(trial, state, BATCH, jax.random.key_data(KEY)))(state)
+    refusal = "JAX: gcn_step: width is 5 in w1 and 4 in w2"
+    assert kernels.choices["gcn_step.moved"] in (refusal, "JAX: there is no C++ compiler")
+    whole = with_precision(put(SMALL, "engine", "whole"))
+    ((wanted, _), slope) = jax.jit(lambda state: whole.slope(state, BATCH, KEY))(state)
+    assert float(loss) == pytest.approx(float(wanted), rel=1e-12)
+    for name in ("w1", "w2"):
+        before, step = getattr(weights, name), 0.02 * getattr(slope, name)
+        assert float(jnp.abs(step).max()) > 1e-3
+        np.testing.assert_allclose(getattr(found, name), before - step, atol=1e-12)
 
 
 def test_training_with_ca_is_training_with_a_in_other_units(begun, stepped):

@@ -7,21 +7,19 @@ import numpy as np
 import pytest
 import scipy.sparse as sparse
 
-from lemmata.bench.graphs import adjacency, block_graph, degrees
 from lemmata.errors import BadInput
+from lemmata.parts.graphs import adjacency, block_graph, degrees
 from lemmata.studies.graph_transformer.data import surveys
 from lemmata.studies.graph_transformer.data.generate import Wanted, drawn, regular
 from lemmata.studies.graph_transformer.data.model import VoteGraph
 from lemmata.studies.graph_transformer.data.sampling import (
     Lists,
-    by_kernel,
     lists,
     masks,
     places_of_batch,
     sampled,
-    sampled_by_kernel,
     sampled_confusion,
-    sampled_plainly,
+    sampled_with_distances,
     shuffled,
     subset,
 )
@@ -45,7 +43,7 @@ from lemmata.studies.graph_transformer.data.votes import (
     winning_margin,
 )
 from lemmata.threefry import new_key
-from tests.kernels import needs_kernel
+from tests.kernels import forms, needs_compiler
 
 DOCUMENT = VoteGraph(inner_degree=60)
 KEY = new_key(0)
@@ -186,7 +184,7 @@ def test_subsets_are_those_of_floyds_rounds_one_after_the_other():
             assert np.asarray(draw(key))[:, row].tolist() == chosen
 
 
-@needs_kernel(by_kernel)
+@needs_compiler
 @pytest.mark.parametrize(("parts", "size", "itself"), [(1, 8, True), (2, 9, False)])
 def test_the_kernel_draws_the_same_sets(parts, size, itself):
     """In two lanes of graphs that differ; lists hold fewer nodes than a set, just as many, or more."""
@@ -196,8 +194,8 @@ def test_the_kernel_draws_the_same_sets(parts, size, itself):
     distance = rng.integers(0, 5, (2, nodes, nodes)).astype(np.uint8)
     batch = rng.integers(0, nodes, (2, 19)).astype(np.int32)
     keys = jax.random.key_data(jax.random.split(KEY))
-    ways = [partial(way, size=size, itself=itself) for way in (sampled_plainly, sampled_by_kernel)]
-    wanted, found = (jax.jit(jax.vmap(way))(keys, held, distance, batch) for way in ways)
+    ways = [partial(way, size=size, itself=itself) for way in forms(sampled_with_distances)]
+    found, wanted = (jax.jit(jax.vmap(way))(keys, held, distance, batch) for way in ways)
     for ours, theirs in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -205,7 +203,8 @@ def test_the_kernel_draws_the_same_sets(parts, size, itself):
 @pytest.mark.parametrize(("first", "begin"), [(30, 0), (30, 11), (30, 23), (5, 0), (5, 3), (40, 33), (1, 0)])
 def test_places_of_a_batch_are_those_of_the_whole_order(first, begin):
     order = np.asarray(shuffled(KEY, 40, first))
-    found = jax.jit(lambda begin: places_of_batch(KEY, 40, first, begin, 7))(begin)
+    data = jax.random.key_data(KEY)
+    found = jax.jit(lambda begin: places_of_batch(data, first, begin, 40, 7))(begin)
     assert found.tolist() == order[(begin + np.arange(7)) % first].tolist()
 
 

@@ -1,5 +1,6 @@
 """Formulas at their limits, and against exact counts."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -8,6 +9,7 @@ from lemmata.studies.graph_transformer.data import surveys
 from lemmata.studies.graph_transformer.data.model import VoteGraph
 from lemmata.studies.graph_transformer.data.votes import counted, sizes
 from lemmata.studies.graph_transformer.figures import template
+from lemmata.studies.graph_transformer.network import Parameters, Seen, attention
 from lemmata.study import study
 from lemmata.trial import put, put_all
 
@@ -135,7 +137,25 @@ def test_grown_queries_and_a_bias_at_the_core_bring_attention_to_its_limits():
     assert found.mean() == pytest.approx(theory.mean_attention_limit(0.4, 0.05))
 
 
-def test_a_convolution_attends_as_b_66_says():
+def test_attention_at_the_start_is_b_66():
+    """The softmax with W_K = W_Q orthonormal on nodes without noise, one of a discriminative pattern and one of another."""
+    own, relevant, rest = 7, 5, 12
+    eye = jnp.eye(6, 8)
+    weights = Parameters(eye, eye, eye, jnp.zeros((6, 2)), jnp.zeros(2))
+    patterns = np.eye(4, 8)
+    for asking, slots, share, others in (
+        (0, [0] * relevant + [1] * own + [2] * rest, relevant, relevant),
+        (2, [0] * relevant + [1] * rest + [2] * own, relevant, own),
+    ):
+        tokens = jnp.asarray(patterns[slots])[None]
+        seen = Seen(tokens, jnp.ones((1, len(slots)), int), jnp.ones((1, len(slots))))
+        alpha = np.asarray(attention(weights, jnp.asarray(patterns[asking])[None], seen))[0]
+        expected = theory.start_attention(share / len(slots), others / len(slots), asking < 2)
+        assert alpha[:relevant].sum() == pytest.approx(expected, rel=1e-5)
+        assert abs(expected - relevant / len(slots)) > 0.02  # a uniform attention is something else
+
+
+def test_a_convolution_attends_to_the_share_of_class_relevant_nodes():
     """On average c gamma_d with c = 1 - eps_S where discriminative nodes are spread evenly."""
     graph = VoteGraph(generator="blocks", degree=120, confusion=0.2).graph(0)
     share = (counted(graph, graph.relevant)[:, 1] / sizes(graph)[:, 1]).mean()

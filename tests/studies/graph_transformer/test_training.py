@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata import train
+from lemmata import kernels, train
 from lemmata.errors import BadInput
 from lemmata.guard import double
 from lemmata.studies.graph_transformer import theory
@@ -17,20 +17,18 @@ from lemmata.studies.graph_transformer.network import (
     Seen,
     Sets,
     attention,
-    by_kernel,
     graph_output,
     hinge,
     outputs,
     pair_hinge,
     slope,
-    slope_by_kernel,
-    slope_of_gathered,
+    slope_of_sets,
 )
 from lemmata.studies.graph_transformer.trials.nodes import looked
 from lemmata.studies.graph_transformer.trials.variants import others
 from lemmata.threefry import new_key
 from lemmata.trial import put, put_all
-from tests.kernels import needs_kernel
+from tests.kernels import forms, needs_compiler
 
 
 def batch(seed=0, size=5, slots=7, dim=6, buckets=4, neurons=12):
@@ -77,7 +75,7 @@ SIZES = (
 )
 
 
-@needs_kernel(by_kernel)
+@needs_compiler
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("sizes", SIZES)
 def test_the_kernel_computes_the_gradient(precision, sizes):
@@ -98,8 +96,8 @@ def test_the_kernel_computes_the_gradient(precision, sizes):
             lambda part: part.astype(precision) if part.dtype == np.float64 else part,
             (weights, signs, asking, sets, label, np.ones(lanes)),
         )
-        kernel = jax.jit(jax.vmap(slope_by_kernel))
-        wanted, found = jax.jit(jax.vmap(slope_of_gathered))(*given), kernel(*given)
+        kernel, in_jax = (jax.jit(jax.vmap(form)) for form in forms(slope_of_sets))
+        wanted, found = in_jax(*given), kernel(*given)
         assert (np.asarray(wanted[0]) > 0).all()
         for ours, theirs in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
             assert ours.dtype == precision
@@ -107,6 +105,36 @@ def test_the_kernel_computes_the_gradient(precision, sizes):
             np.testing.assert_allclose(ours, theirs, rtol=0, atol=off * np.abs(theirs).max())
         nobody = kernel(*given[:-1], np.full(lanes, -1e6, precision))  # has lost anything
         assert not any(np.any(part) for part in jax.tree.leaves(nobody))
+
+
+@pytest.mark.parametrize("widths", [(64, 2), (5, 8)])
+def test_queries_and_values_of_two_widths_are_left_to_jax(widths):
+    """The kernel has one width: with two it wrote beyond its arrays, or gave wrong numbers."""
+    with double():
+        weights, signs, asking, seen, label = batch()
+        rng, (keyed, valued) = np.random.default_rng(3), widths
+        dim, neurons = weights.query.shape[1], weights.hidden.shape[1]
+        query, key, value = (rng.normal(size=(width, dim)) / 5 for width in (keyed, keyed, valued))
+        weights = weights._replace(
+            query=query, key=key, value=value, hidden=rng.normal(size=(valued, neurons))
+        )
+        table = jnp.concatenate([asking, rng.normal(size=(9, dim))])
+        sets = Sets(table, rng.integers(0, len(table), seen.distance.shape), seen.distance, seen.many > 0)
+        own, every = jnp.arange(len(asking)), jnp.concatenate([label, np.ones(9)]).astype(int)
+        found = jax.jit(slope_of_sets)(weights, signs, own, sets, every)
+        refusal = f"graph_slope: width is {keyed} in query and {valued} in value"
+        assert kernels.choices["graph_slope.slope_of_sets"] in (
+            f"JAX: {refusal}",
+            "JAX: there is no C++ compiler",
+        )
+
+        def loss(one):
+            return jnp.mean(hinge(outputs(one, signs, table[own], sets.seen), every[own]))
+
+        value, gradient = jax.value_and_grad(loss)(weights)
+        assert float(found[0]) == pytest.approx(float(value), abs=1e-12)
+        for ours, theirs in zip(found[1], gradient, strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-12)
 
 
 def test_attention_sums_to_one_and_a_constant_in_b_changes_nothing():

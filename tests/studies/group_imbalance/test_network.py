@@ -7,11 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata import native
 from lemmata.studies.group_imbalance import network
 from lemmata.studies.group_imbalance.data import Population
 from lemmata.threefry import new_key
-from tests.kernels import needs_kernel
+from tests.kernels import needs_compiler
 
 
 @functools.partial(jax.jit, static_argnames=("neurons", "samples", "labels", "dim"))
@@ -59,7 +58,7 @@ def test_loss_gradient_and_hessian_are_those_of_automatic_differentiation(neuron
     np.testing.assert_allclose(all_gradients, found.gradient, atol=1e-15)
 
 
-@needs_kernel(lambda: native.loaded(network.KERNEL, *network.HANDLERS))
+@needs_compiler
 @pytest.mark.parametrize(
     ("kind", "precision", "samples", "dim", "starts", "neurons"),
     [
@@ -77,18 +76,18 @@ def test_kernel_gives_risks_and_gradients(kind, precision, samples, dim, starts,
         random.normal(size=(2, samples, dim)).astype(precision),
         random.random((2, samples)).astype(precision),
     )
-    in_blocks = jax.jit(jax.vmap(functools.partial(network.gradients_in_blocks, kind, True)))
+    in_blocks = jax.jit(jax.vmap(functools.partial(network.gradients.plain, kind=kind)))
     wanted = jax.tree.map(np.asarray, in_blocks(*given))
     close = 1e-13 if precision == "float64" else 1e-5
     for valued in (True, False):
-        found = jax.jit(jax.vmap(functools.partial(network.gradients_by_kernel, kind, valued)))(*given)
+        found = jax.jit(jax.vmap(functools.partial(network.gradients.native, kind=kind, valued=valued)))(
+            *given
+        )
         np.testing.assert_allclose(found[0], wanted[0] if valued else 0 * wanted[0], rtol=close)
         np.testing.assert_allclose(found[1], wanted[1], atol=close * np.abs(wanted[1]).max())
     weights = given[0][0].copy()
     weights[0, 0, 0] = np.nan
-    lost = jax.jit(functools.partial(network.gradients_by_kernel, kind, True))(
-        weights, given[1][0], given[2][0]
-    )
+    lost = jax.jit(functools.partial(network.gradients.native, kind=kind))(weights, given[1][0], given[2][0])
     assert np.isnan(np.asarray(lost[0])[0]), "what is not a number must not become one"
 
 

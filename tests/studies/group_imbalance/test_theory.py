@@ -367,6 +367,23 @@ def test_one_neuron_is_logistic_regression():
     np.testing.assert_allclose(found.total, np.diag([along, across, across]), atol=1e-8)
 
 
+@pytest.mark.parametrize(
+    ("neurons", "scale", "kind"),
+    [(1, 3.0, "sigmoid"), (2, 3.0, "sigmoid"), (2, 2.0, "tanh"), (2, 2.0, "erf")],
+)
+def test_the_quadrature_of_fisher_information_is_as_fine_as_it_says(neurons, scale, kind):
+    teacher = scale * np.random.default_rng(1).normal(size=(3, neurons))
+    mixed = mixture([1.0], [np.ones(3)], [np.eye(3)])
+    exact = population.fisher_information(mixed, teacher, 0.3, kind).total
+    for fineness, allowed in ((population.FINENESS, 1e-9), (population.COARSEST, 3e-6)):
+        found = population.fisher_information(mixed, teacher, fineness, kind).total
+        assert np.abs(found - exact).max() < allowed * np.abs(exact).max()
+    assert np.array_equal(
+        population.fisher_information(mixed, teacher, kind=kind).total,
+        population.fisher_information(mixed, teacher, population.FINENESS, kind).total,
+    )
+
+
 @pytest.mark.parametrize("kind", ["tanh", "erf"])
 def test_fisher_information_of_other_activations(kind):
     """tanh is the sigmoid of doubled weights; erf against the Hessian over drawn inputs; both below the explicit bound."""

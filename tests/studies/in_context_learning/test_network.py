@@ -1,5 +1,6 @@
 """The layer, its derivatives, its invariants, and the small GPT-2 style model."""
 
+from functools import partial
 from typing import NamedTuple
 
 import equinox as eqx
@@ -8,16 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata import native
-from lemmata.bench.votes import Weights
-from lemmata.descent import loss_of
+from lemmata import kernels
 from lemmata.guard import double
+from lemmata.parts.votes import Weights
 from lemmata.studies.in_context_learning import network
 from lemmata.studies.in_context_learning.data import Contexts, pattern_frame, tokens
 from lemmata.studies.in_context_learning.network import deep
+from lemmata.studies.in_context_learning.trials import testing
+from lemmata.studies.in_context_learning.trials.layer import Layer, World, fresh_slope
 from lemmata.threefry import new_key
-from lemmata.trial import put
-from tests.kernels import needs_kernel
+from lemmata.trial import put_all
+from tests.kernels import forms, needs_compiler
 
 
 class Given(NamedTuple):
@@ -90,7 +92,7 @@ SIZES = {
 """Data, prompts, neurons, heads and loss."""
 
 
-@needs_kernel(lambda: native.loaded(network.KERNEL, *network.HANDLERS))
+@needs_compiler
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("name", SIZES)
 def test_the_kernel_draws_the_same_prompts_and_gives_their_slope(name, precision):
@@ -103,33 +105,38 @@ def test_the_kernel_draws_the_same_prompts_and_gives_their_slope(name, precision
     weights = Weights(*(jnp.asarray(0.3 * rng.normal(size=shape), dtype) for shape in shapes))
     votes = jnp.asarray(rng.choice([-1, 1], (runs, neurons)) / neurons**0.5, dtype)
     tasks, keys = jnp.asarray(whole.trained), jax.random.split(new_key(5), runs)
-    trained = jnp.asarray(len(tasks) - 1)
+    trial = put_all(Layer(data=data, test=TEST), {"descent.loss": loss})
 
-    def plainly(weights, votes, key):
-        prompts = data.draw(key, tasks, trained, count)
-        context, query = tokens(pattern_frame(data, dtype), prompts)
-        found = network.outputs(network.fold(weights), votes, context, prompts.shown, query)
-        return jnp.mean(loss_of(loss, found, prompts.target))
+    def slope(form, weights, votes, key):
+        return form(trial, weights, world_of(data, votes, tasks, jnp.asarray(len(tasks) - 1)), key, count)
 
-    def by_kernel(weights, votes, key):
-        return network.slope_by_kernel(data, loss, weights, votes, tasks, trained, key, count)
-
-    assert network.drawn_by_kernel(data)
-    wanted = jax.jit(jax.vmap(jax.value_and_grad(plainly)))(weights, votes, keys)
-    found = jax.jit(jax.vmap(by_kernel))(weights, votes, keys)
+    found, wanted = (
+        jax.jit(jax.vmap(partial(slope, form)))(weights, votes, keys) for form in forms(fresh_slope)
+    )
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
         assert one.dtype == precision
         np.testing.assert_allclose(one, other, atol=50 * np.finfo(dtype).eps)
 
 
-@needs_kernel(lambda: native.loaded(network.KERNEL, *network.HANDLERS))
-def test_only_prompts_that_the_kernel_knows_go_through_it():
-    known = Contexts(relevant=6, irrelevant=3, feature_dim=9)
-    assert network.drawn_by_kernel(known)
-    assert not network.drawn_by_kernel(put(known, "per_class", 2))
-    assert not network.drawn_by_kernel(put(known, "extra_noise", 0.1))
-    with jax.enable_x64(False):
-        assert not network.drawn_by_kernel(known)
+TEST = testing.Testing(irrelevant=1, kinds=())
+
+
+def world_of(data, votes, tasks, trained):
+    """What training knows of a task, in the basis of patterns; nothing of what only tests need."""
+    frame = pattern_frame(data, votes.dtype)
+    return World(frame, frame, tasks, trained, votes, None, None, None, None)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("other", "known"), [({}, True), ({"per_class": 2}, False), ({"extra_noise": 0.1}, False)]
+)
+def test_only_prompts_that_the_kernel_knows_go_through_it(other, known):
+    data = put_all(Contexts(relevant=6, irrelevant=3, feature_dim=9, label_dim=9), other)
+    trial = Layer(data=data, test=TEST, precision="float64", neurons=5)
+    state = jax.eval_shape(trial.start, new_key(0))
+    jax.eval_shape(trial.step, state)
+    assert (kernels.choices["in_context_fresh.fresh_slope"] == "C++") == known
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +222,9 @@ def test_weights_in_the_basis_of_patterns_act_as_those_on_tokens(given):
         jnp.einsum("hvr,dr->hvd", given.weights.value, carry),
         given.weights.hidden,
     )
-    for found, wanted in zip(network.in_basis(whole, carry), given.weights, strict=True):
+    for found, wanted in zip(
+        network.along_basis(network.on_basis(whole, carry), carry), given.weights, strict=True
+    ):
         np.testing.assert_allclose(found, wanted, atol=1e-12)
 
 

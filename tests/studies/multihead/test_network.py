@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax.flatten_util import ravel_pytree
 
-from lemmata import BadInput, native
+from lemmata import BadInput
 from lemmata.descent import Descent, advance, begin
 from lemmata.reduce import heads as grouped
 from lemmata.studies.multihead import network
 from lemmata.studies.multihead.data import Samples, TokenMixture
 from lemmata.studies.multihead.network import Heads, Network, derivatives, slope
 from lemmata.threefry import new_key
-from tests.kernels import needs_kernel
+from tests.kernels import forms, needs_compiler
 
 
 def head(seed, tokens=4, dim=3, size=1.0):
@@ -213,7 +213,7 @@ def test_training_loss_is_the_mean_loss_with_its_gradient(kind):
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13), found, expected)
 
 
-@needs_kernel(lambda: native.loaded(slope.KERNEL, *slope.HANDLERS))
+@needs_compiler
 @pytest.mark.parametrize(
     ("kind", "precision", "samples", "tokens", "dim"),
     [
@@ -237,8 +237,7 @@ def test_kernel_gives_the_loss_of_training_and_its_gradient(kind, precision, sam
     params = Heads(drawn(2, tokens, dim) if kind == "full" else drawn(2, dim), 4 * drawn(2, dim, dim))
     members = jnp.asarray([[2.0, 3.0], [5.0, 0.0]], precision)
     found, wanted = (
-        jax.jit(jax.vmap(partial(way, net)))(params, members, data)
-        for way in (slope.slope_by_kernel, slope.slope_by_sums)
+        jax.jit(jax.vmap(partial(way, net)))(params, members, data) for way in forms(slope.training_slope)
     )
     close = 2e-13 if precision == "float64" else 1e-4
     jax.tree.map(

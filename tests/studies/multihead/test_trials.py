@@ -8,10 +8,10 @@ import pytest
 
 from lemmata import BadInput
 from lemmata.descent import Descent
-from lemmata.loop import begin, run_block, side_by_side, train
+from lemmata.loop import begin, run_block, stack_runs, train
 from lemmata.results import made
-from lemmata.studies.multihead import STUDY, measures, network, theory
-from lemmata.studies.multihead.figures import FIGURES
+from lemmata.studies.multihead import STUDY, network, theory
+from lemmata.studies.multihead.figures import good_start, mixture
 from lemmata.studies.multihead.network import Heads, Network
 from lemmata.studies.multihead.theory.forecast import Forecast
 from lemmata.studies.multihead.trials import Guaranteed, SecondPhase, Training
@@ -22,7 +22,7 @@ DESCENT = Descent(learning_rate=1.0, stop="cap", steps=20, logs=5)
 
 def two_lanes(*trials):
     """Two trainings side by side, started on the seed 100: every test below uses the same compiled program."""
-    return side_by_side([begin(with_precision(t), random_key(t, 100)) for t in trials])
+    return stack_runs([begin(with_precision(t), random_key(t, 100)) for t in trials])
 
 
 def run(lanes):
@@ -177,22 +177,22 @@ def test_impossible_questions_are_refused_in_one_sentence(path, value, sentence)
 def test_claims_are_judged_at_the_settings_that_were_run():
     """Eight tokens of which two are relevant: each change alone is impossible, and limits and conditions follow."""
     changes = {"data.tokens": 8, "data.relevant_fraction": 0.25}
-    sweep = FIGURES["fig2"].sweep("quick").with_fields(changes)
+    sweep = mixture.fig2.sweep("quick").with_fields(changes)
     records = {
         "margin": lambda t, rng: t.data.signal * 2.0 * (1 + 0.01 * rng.normal()),
         "train_loss_curve": lambda t, rng: (1 + 0.01 * rng.random()) / (1 + np.asarray(t.log_steps)),
     }
     results = made(sweep, records)
     results.attrs |= {"study": "multihead", "figure": "fig2"}
-    assert measures.one_head_margin(results).value == pytest.approx(1, abs=0.02)  # S sqrt(T/2) = 2 S
+    assert mixture.one_head_margin(results).value == pytest.approx(1, abs=0.02)  # S sqrt(T/2) = 2 S
     [verdict] = STUDY.check(results, only="rate-in-steps")
     assert verdict.measured.value == pytest.approx(-1, abs=0.02)
     assert len(verdict.conditions) == 6
 
 
 def test_ratios_of_runs_that_log_different_steps_use_the_steps_of_each():
-    results = STUDY.room("planted").PLANTED["segments"]()
+    results = good_start.shares(segment_loss_curve=lambda t: 1.2).results(good_start.good_start)
     assert "log" in results.dims
     ends = [SecondPhase(distance=float(d)).steps for d in results.distance.values]
     assert results.step.isel(log=-1).values.tolist() == ends
-    assert float(measures.good_start_ratios(results)["segment loss (Prop. 4)"].min()) > 1
+    assert float(good_start.ratios(results)["segment loss (Prop. 4)"].min()) > 1

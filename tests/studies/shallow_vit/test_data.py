@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.bench.patterns import separation
 from lemmata.errors import BadInput
+from lemmata.parts.patterns import separation
 from lemmata.studies.shallow_vit.data import ZERO, TokenData, collapse, own_samples
 from lemmata.studies.shallow_vit.theory import concentration_error
 from lemmata.threefry import new_key

@@ -8,17 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata import native
-from lemmata.bench.starts import initial_errors
-from lemmata.bench.votes import Weights
 from lemmata.descent import hinge_loss
 from lemmata.errors import BadInput
+from lemmata.parts.starts import initial_errors
+from lemmata.parts.votes import Weights
 from lemmata.studies.shallow_vit.data import TokenData, collapse
 from lemmata.studies.shallow_vit.network import Network, slope
 from lemmata.studies.shallow_vit.theory import initial_attention
 from lemmata.studies.shallow_vit.trials import ViTTraining, World
 from lemmata.threefry import new_key
-from tests.kernels import needs_kernel
+from tests.kernels import forms, needs_compiler, without_kernels
 
 VARIANTS = {
     "plain": {},
@@ -129,10 +128,7 @@ def test_fast_gradient_agrees_with_automatic_differentiation(name):
     assert bool(np.any(np.asarray(gradient.query) != 0)) == (not frozen)
 
 
-needs_compiler = needs_kernel(lambda: native.loaded(slope.KERNEL, *slope.HANDLERS))
-FORMS = {
-    name: jax.jit(getattr(slope, name), static_argnums=(0, 1)) for name in ("mean_by_kernel", "mean_in_jax")
-}
+FORMS = [jax.jit(form, static_argnums=(0, 1)) for form in forms(slope.mean_slope)]
 CASES = {
     "plain": ({"neurons": 1030}, {"tokens": 61}, "hinge", "float32"),
     "dropped": (
@@ -156,7 +152,7 @@ def test_the_kernel_gives_what_samples_in_jax_give(name):
     weighted = np.asarray(batch.kept) * (1 + np.arange(sizes["tokens"]) % 3)  # as weighted patterns do
     folded = jax.jit(network.fold)(weights)
     given = jax.tree.map(_as(dtype), (folded, batch._replace(kept=weighted), votes))
-    found, wanted = (FORMS[form](network, loss, *given) for form in ("mean_by_kernel", "mean_in_jax"))
+    found, wanted = (form(network, loss, *given) for form in FORMS)
     close = 1e-13 if dtype == "float64" else 2e-6
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
         assert a.dtype == b.dtype == dtype
@@ -172,7 +168,7 @@ def test_the_kernel_knows_satisfied_samples_and_broken_weights():
     """Samples with hinge loss zero move nothing, apart from those that have not; what is no number stays none."""
     network = PLAIN
     _, batch, weights, votes = made()
-    call = functools.partial(FORMS["mean_by_kernel"], network, "hinge")
+    call = functools.partial(FORMS[0], network, "hinge")
     folded = network.fold(weights)
     margins = [float(outputs(network, weights, votes, nth(batch, n))[1]) for n in range(3)]
     pushed = 2 * np.sign(margins) / np.abs(margins) * np.array([1, -1, 1])
@@ -200,12 +196,12 @@ def test_runs_that_are_mapped_over_are_those_of_their_own():
             np.testing.assert_array_equal(a[n], b)
 
 
-def test_the_gradient_is_the_same_without_a_compiler(monkeypatch):
+def test_the_gradient_is_the_same_without_a_compiler():
     _, batch, weights, votes = made()
     gradient = functools.partial(slope.batch_slope, PLAIN, "hinge", batch=batch, votes=votes)
     found = jax.jit(gradient)(weights)
-    monkeypatch.setattr(native, "loaded", lambda *_: False)
-    plain = jax.jit(lambda weights: gradient(weights))(weights)
+    with without_kernels():
+        plain = jax.jit(lambda weights: gradient(weights))(weights)
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(plain), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-14)
 

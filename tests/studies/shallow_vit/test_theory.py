@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lemmata.bench.probes import cap_share, lucky
+from lemmata import study
+from lemmata.parts.probes import cap_share, lucky
 from lemmata.studies.shallow_vit import theory
-from lemmata.studies.shallow_vit.figures import FIGURES, template
+from lemmata.studies.shallow_vit.figures import template
 from lemmata.studies.shallow_vit.theory import Setting, predictions
 from lemmata.threefry import new_key
 from lemmata.trial import put_all
@@ -41,7 +42,7 @@ def test_condition_eight_at_the_settings_of_figures_one_and_two(delta, slack, ne
 def test_conditions_belong_to_the_trial_they_are_asked_of():
     """Figure 1(a) leaves condition (8) below alpha_* = 0.372; the template, at 0.4, would say that all is well."""
     held = {}
-    for cell in FIGURES["fig1a"].sweep("quick").cells:
+    for cell in study("shallow-vit").figure("fig1a").sweep("quick").cells:
         by_name = {c.name: c for c in theory.conditions(cell.trial)}
         held[cell.place["relevant_fraction"]] = next(
             c.holds for n, c in by_name.items() if n.startswith("(8)")
@@ -50,14 +51,14 @@ def test_conditions_belong_to_the_trial_they_are_asked_of():
 
 
 def test_every_cell_of_the_theorems_own_design_meets_every_condition_but_that_on_samples():
-    for cell in FIGURES["theorem"].sweep("quick").cells:
+    for cell in study("shallow-vit").figure("theorem").sweep("quick").cells:
         if cell.seed == 0:
             missed = [c.name for c in theory.conditions(cell.trial) if not c.met]
             assert all(name.startswith("(10)") for name in missed), (cell.place, missed)
 
 
 def test_figure_1b_violates_the_papers_condition_and_meets_the_thesiss():
-    trial = FIGURES["fig1b"].sweep("quick").cells[0].trial
+    trial = study("shallow-vit").figure("fig1b").sweep("quick").cells[0].trial
     paper, thesis = (
         {c.name: c.holds for c in conditions(trial)}
         for conditions in (theory.conditions, theory.thesis_conditions)
@@ -135,6 +136,17 @@ def test_output_bound_reaches_one_where_equation_63_says(attention):
     lucky_part = outer * attention * time * grown**2 * attention
     noise_part = time**2 * (s.relevant_fraction * attention - s.disorder) * attention
     assert outer * (lucky_part + noise_part) == pytest.approx(1)
+
+
+def test_the_bound_on_the_output_reaches_one_where_its_second_power_alone_does():
+    """Without a fifth power the root is the upper end that one would look up to, which rounding may put beyond it."""
+    for relevant, neurons in itertools.product(np.linspace(0.1, 0.9, 9), (100, 1000, 10_000)):
+        s = Setting(float(relevant), 0.05, value_error=0.05, neurons=neurons, patterns=5)
+        for attention in (1e-3, 0.1, 1.0):
+            second, fifth = theory.output_growth(s, attention)
+            time = s.learning_rate * theory.steps_from_growth(s, attention)
+            if second + fifth > 0:
+                assert fifth * time**5 + second * time**2 == pytest.approx(1, rel=1e-9)
 
 
 @pytest.mark.parametrize(("neurons", "power"), [(25 * 10**12, 0.5), (25, 0.4)])

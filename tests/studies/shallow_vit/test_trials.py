@@ -128,16 +128,6 @@ def test_test_samples_are_not_the_training_samples():
     assert record["test_error"] > 0.05  # four samples of pure noise tell nothing
 
 
-def test_ones_own_weights_and_data_are_where_training_starts():
-    _, other = begun(SMALL, 7)
-    trial = with_precision(SMALL)
-    begin = jax.jit(lambda t, key, d, w: t.start_from(key, d, w))
-    state = begin(trial, random_key(SMALL, 0), other.data, other.params)
-    np.testing.assert_array_equal(state.params.hidden, other.params.hidden)
-    np.testing.assert_array_equal(state.world.initial.hidden, other.params.hidden)
-    np.testing.assert_array_equal(state.data.tokens, other.data.tokens)
-
-
 @pytest.mark.slow
 def test_weighted_patterns_train_like_all_tokens():
     quiet = changed(data__noise_std=0.0, network__output_weights="shared")

@@ -5,14 +5,14 @@ import pytest
 
 from lemmata.errors import BadInput
 from lemmata.results import made
-from lemmata.studies.spatial_structure import STUDY, measures
-from lemmata.studies.spatial_structure.figures import FIGURES
+from lemmata.studies.spatial_structure import STUDY
+from lemmata.studies.spatial_structure.figures.transfer import needed
 from lemmata.trial import put_all
 
 
 def test_second_event_is_when_gamma_passes_every_rho_of_the_run():
     """Section 4.1, not half of a final score: gamma = t / 1000 passes |rho| = 0.25 at step 250, at the next logged one."""
-    figure = FIGURES["three-events"]
+    figure = STUDY.figure("three-events")
     ramp = {"same_curve": lambda t, rng: np.asarray(t.log_steps) / 1000, "largest_cross": lambda t, rng: 0.25}
     results = made(figure, ramp, scale="smoke")
     logged = np.asarray(results.step)
@@ -22,7 +22,7 @@ def test_second_event_is_when_gamma_passes_every_rho_of_the_run():
 
 
 def test_other_diagonals_of_the_linear_phase_are_looked_at_once():
-    cells = FIGURES["linear-phase"].sweep("quick").cells
+    cells = STUDY.figure("linear-phase").sweep("quick").cells
     other = {(c.place["linear"], c.place["samples"]) for c in cells if c.place["diagonal"] != 3.0}
     assert other == {(3e-4, 2000)}
     assert {c.place["diagonal"] for c in cells} == {1.0, 2.0, 3.0}
@@ -40,8 +40,8 @@ def test_samples_needed_beyond_the_grid_enter_as_bounds():
         "largest": lambda t, rng: 26,
         "size": lambda t, rng: np.full(len(t.sizes), 7.0),
     }
-    results = made(FIGURES["transfer"], given).sel(learner=["one-step"])
-    found = measures.needed(results)
+    results = made(STUDY.figure("transfer"), given).sel(learner=["one-step"])
+    found = needed(results)
     assert "censored" in found.note
     assert found.value == pytest.approx(0.5, abs=0.05)
 
@@ -56,7 +56,7 @@ def test_samples_needed_beyond_the_grid_enter_as_bounds():
 )
 def test_bad_settings_are_refused_before_any_work(change, says, tmp_path):
     with pytest.raises(BadInput, match=says):
-        FIGURES["fig4"].run("smoke", changes=change, out=tmp_path)
+        STUDY.figure("fig4").run("smoke", changes=change, out=tmp_path)
     assert not any(tmp_path.iterdir())
 
 

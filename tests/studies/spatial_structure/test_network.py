@@ -5,13 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata import native
 from lemmata.studies.spatial_structure import network as net
 from lemmata.studies.spatial_structure import theory
 from lemmata.studies.spatial_structure.data import Structured
 from lemmata.studies.spatial_structure.network import Constants, Weights, variants
 from lemmata.threefry import new_key
-from tests.kernels import needs_kernel
+from tests.kernels import forms, needs_compiler, without_kernels
 
 KEY = new_key(100)
 CONSTANTS = Constants(3, 1e-3, 1.0)
@@ -80,7 +79,7 @@ def test_block_gradient_is_the_same_alone_and_in_lanes():
     assert all(jax.tree.leaves(same))
 
 
-@needs_kernel(lambda: native.loaded(net.KERNEL, "pulled_float32", "pulled_float64"))
+@needs_compiler
 @pytest.mark.parametrize(
     ("patches", "dimension", "block"), [(12, 6, 10), (64, 32, 16), (37, 5, 16), (16, 3, 7)]
 )
@@ -96,7 +95,7 @@ def test_the_kernel_gives_what_blocks_in_jax_give(patches, dimension, block, deg
     def both(logits, value, images, labels):
         linear = jnp.asarray(1e-3, dtype)
         given = net.attention_scores(logits), value, linear, *net.in_blocks(images, labels, block)
-        return net.pulled_by_kernel(degree, *given), net.pulled_in_blocks(degree, *given)
+        return [form(*given, degree=degree) for form in forms(net.pulled)]
 
     for a, b in zip(*both(logits, value, images, labels), strict=True):
         close = 1e-13 if dtype == "float64" else 3e-6
@@ -104,13 +103,13 @@ def test_the_kernel_gives_what_blocks_in_jax_give(patches, dimension, block, deg
         np.testing.assert_allclose(a, b, rtol=0, atol=close * np.abs(b).max())
 
 
-def test_the_gradient_is_the_same_without_a_compiler(monkeypatch):
+def test_the_gradient_is_the_same_without_kernels():
     _, images, weights = small_sample()
     blocks = net.in_blocks(images.patches, images.labels, 10)
     gradient = partial(net.risk_gradient, patches=blocks[0], labels=blocks[1], constants=CONSTANTS)
     found = jax.jit(gradient)(weights)
-    monkeypatch.setattr(native, "loaded", lambda *_: False)
-    plain = jax.jit(lambda weights: gradient(weights))(weights)
+    with without_kernels():
+        plain = jax.jit(lambda weights: gradient(weights))(weights)
     same = jax.tree.map(lambda a, b: bool(jnp.allclose(a, b, rtol=1e-10, atol=1e-14)), found, plain)
     assert all(jax.tree.leaves(same))
 

@@ -276,15 +276,19 @@ def test_bounds_on_rho_differ_by_the_spurious_budget_that_two_of_them_drop():
     scores = theory.tied_scores(64, 4, 2.0, 1.0)
 
     def bound(version, q):
-        return theory.CROSS_GROWTH[version](64, 4, 32, q, 3, 0.05, scores, 25.0)
+        return version(64, 4, 32, q, 3, 0.05, scores, 25.0)
 
     first = 16 * 0.05 * (0.05 * scores.gain) ** 2 * scores.cross * 25 / 64
-    assert bound("Lemma G.2", 0.0) == pytest.approx(first)
-    assert (bound("Lemma G.2", 0.4) - first) / (bound("Lemma G.2", 0.2) - first) == pytest.approx(8)
-    for version in ("Lemma 4.3", "Corollary G.2"):
+    assert bound(theory.cross_growth_bound, 0.0) == pytest.approx(first)
+    assert (bound(theory.cross_growth_bound, 0.4) - first) / (
+        bound(theory.cross_growth_bound, 0.2) - first
+    ) == pytest.approx(8)
+    for version in (theory.cross_growth_lemma43, theory.cross_growth_corollary):
         assert bound(version, 0.4) == bound(version, 0.0)
-    assert bound("Lemma 4.3", 0.1) == pytest.approx(0.05**3 * (1 + scores.same * scores.gain**2) / 64)
-    assert bound("Corollary G.2", 0.1) == pytest.approx(
+    assert bound(theory.cross_growth_lemma43, 0.1) == pytest.approx(
+        0.05**3 * (1 + scores.same * scores.gain**2) / 64
+    )
+    assert bound(theory.cross_growth_corollary, 0.1) == pytest.approx(
         0.05**3 * (1 + 25 * scores.cross * scores.gain**2) / 64
     )
 
@@ -358,3 +362,18 @@ def test_logits_may_move_by_their_start_and_a_little_in_the_linear_phase():
     """Lemma E.4 at its two ends."""
     assert theory.logit_bound(0.0, 8, 1e-4, 3, 36, 3.0) == pytest.approx(1e-4 / (36 * np.exp(3)))
     assert theory.logit_bound(1e-3, 8, 1e-30, 3, 36, 3.0) == pytest.approx(1e-3 * np.sqrt(8 * np.log(8)))
+
+
+@pytest.mark.parametrize(("beta", "p"), [(0.0, 3), (4.0, 3), (8.0, 3), (4.0, 5), (12.0, 4)])
+def test_the_end_of_the_linear_phase_agrees_with_another_quadrature_to_1e_11(beta, p):
+    """Of 1 / (a + c x^k) over [0, 1] by Gauss-Legendre on panels in log x; for k = 2 also by the arc tangent."""
+    D, C, q, nu, eta = 64, 4, 0.25, 1e-3, 1e-4
+    a, c, k = D * C / 2, theory.event1_constant(D, C, q, p, beta), p - 1
+    place, weight = np.polynomial.legendre.leggauss(20)
+    edges = np.linspace(-40, 0, 161)
+    x = np.exp(((edges[:-1] + edges[1:]) / 2)[:, None] + place * 0.125)
+    exact = float(np.sum(0.125 * weight * x / (a + c * x**k)))
+    if k == 2:
+        assert exact == pytest.approx(np.arctan(np.sqrt(c / a)) / np.sqrt(a * c), rel=1e-13)
+    found = theory.linear_phase_end_full(D, C, q, nu, p, beta, eta) * eta * nu ** ((p - 2) / (p - 1))
+    assert found == pytest.approx(exact, rel=1e-11)

@@ -1,6 +1,5 @@
 """Benign overfitting of a transformer: fitting noise need not hurt, and N SNR^2 says when it does."""
 
-from lemmata.studies.benign_overfitting.claims import CLAIMS, LEDGER
 from lemmata.study import Study
 
 STUDY = Study(
@@ -20,26 +19,5 @@ STUDY = Study(
   year      = {2024}
 }
 """,
-    figures={
-        "fig1": "Test loss over SNR and the number of samples, with the phase boundary",
-        "fig3": "Training dynamics in the benign regime",
-        "fig4": "Training dynamics in the harmful regime",
-        "time-benign": "Convergence time against signal norm and target loss, benign regime",
-        "time-harmful": "Convergence time against samples and target loss, harmful regime",
-        "asymptotic-boundary": "The phase boundary in the theorem's own regime (key dimension 1e12)",
-        "literal-constants": "The three stages where the proof's explicit constants apply",
-        "theorem-benign": "Theorem 4.1 inside its own conditions: test loss as the target loss goes to 0",
-        "theorem-harmful": "Theorem 4.2 inside its own conditions: N SNR^2 at most 4",
-        "feedback": "How attention feedback moves the boundary: the flip against the initial scale of queries and keys",
-        "attention-leak": "Attention left on the losing tokens against the key dimension",
-        "arms": "Queries and keys frozen, values frozen, all trained",
-        "noise-ratio": "The critical N SNR^2 against the strength of the strong noise token",
-        "no-strong-token": "Without a strong noise token (C_p = 1), outside the theory",
-        "rival-transformer": "Samples needed against SNR, below SNR 1",
-        "rival-convolution": "The same for a convolutional network with ReLU^3 filters",
-        "agreement": "Four simulators of the same training",
-    },
-    claims=CLAIMS,
-    ledger=LEDGER,
     package=__name__,
 )

@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from lemmata.bench.patterns import each, ranks
 from lemmata.errors import require
+from lemmata.own import Taken, require_between
+from lemmata.parts.patterns import each, ranks
 from lemmata.trial import Key, fixed
 
 Maps = Int[Array, "steps patterns"]
@@ -33,6 +34,18 @@ class Prompt(NamedTuple):
     query: Int[Array, ""]
     query_step: Int[Array, ""]
     label: Int[Array, ""]
+
+
+class OwnPrompts(NamedTuple):
+    """Prompts that a user hands in: `train(trial, data=OwnPrompts(...))`. Steps take them in order as batches, again and again,
+    and what a training looks at on the way is the first of them.
+
+    `vectors`: orthonormal rows, the M patterns and then the K step encodings; None with the
+    simulator `patterns`, which needs none.
+    """
+
+    prompts: Prompt
+    vectors: Float[Array, "rows dim"] | None = None
 
 
 class Chains(eqx.Module):
@@ -165,6 +178,33 @@ def prompt_of(
         at,
         asked[at + 1],
     )
+
+
+# Prompts of one's own --------------------------------------------------------------------------------------------------
+
+
+def own_form(data: Chains, key: Key, dtype: np.dtype | None) -> Taken:
+    """Say which prompts a training takes: any number of those that `data` could draw, and vectors of a type (None: none). (It
+    leaves the weights open.)"""
+    drawn = jax.eval_shape(lambda: data.draw(key, 1))
+    shape = data.patterns + data.steps, data.dim
+    vectors = None if dtype is None else jax.ShapeDtypeStruct(shape, dtype)
+    return Taken(OwnPrompts(drawn, vectors), None, OwnPrompts(True, False if vectors else None))  # pyright: ignore[reportArgumentType]  (answers in place of arrays)
+
+
+def check_own(data: Chains, own: OwnPrompts) -> None:
+    """Refuse prompts whose numbers mean nothing, and vectors that are not orthonormal."""
+    ends = dict.fromkeys(("top", "bottom", "query", "label"), data.patterns)
+    for name, many in (ends | dict.fromkeys(("step", "query_step"), data.steps)).items():
+        require_between(f"data.prompts.{name}", getattr(own.prompts, name), 0, many - 1)
+    count = np.asarray(own.prompts.count)
+    require(bool(np.all(count >= 0)), f"data.prompts.count must not be negative, not {count.min():g}.")
+    require(
+        bool(np.all(np.any(count > 0, axis=1))),
+        "data.prompts.count leaves out all columns of a prompt; every prompt shows at least one.",
+    )
+    if own.vectors is not None:
+        check_patterns(np.asarray(own.vectors), data.patterns + data.steps, data.dim)
 
 
 # Chains that err -------------------------------------------------------------------------------------------------------

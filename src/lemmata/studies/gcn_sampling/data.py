@@ -18,9 +18,10 @@ import scipy.sparse as sparse
 from jaxtyping import Array, Float, Int
 from scipy.sparse.linalg import svds
 
-from lemmata.bench import graphs
-from lemmata.bench.graphs import GraphFile, adjacency, read_graph
 from lemmata.errors import require
+from lemmata.own import require_between
+from lemmata.parts import graphs
+from lemmata.parts.graphs import GraphFile, adjacency, read_graph
 from lemmata.threefry import plain_key
 from lemmata.trial import Key, fixed
 
@@ -43,6 +44,39 @@ class World(NamedTuple):
     features: Float[Array, "node feature"]
     labels: Float[Array, "node output"]
     order: Int[Array, " node"]
+
+
+class OwnGraph(NamedTuple):
+    """A graph of one's own, as a user hands it to a training: `pairs` of nodes that are joined (loops and second copies do not
+    count), features and labels of all nodes, and an `order` of all nodes in which the labelled ones come first.
+
+    Nodes are numbered group by group, with the group sizes of the trial's graph.
+    """
+
+    pairs: Int[Array, "edge 2"]
+    features: Float[Array, "node feature"]
+    labels: Float[Array, "node output"]
+    order: Int[Array, " node"]
+
+    @property
+    def world(self) -> World:
+        graph = normalised_rows(self.pairs, len(self.order), self.features.dtype)
+        return World(graph, self.features, self.labels, self.order)
+
+
+def check_own_graph(own: OwnGraph, widest: int) -> None:
+    """Refuse a graph with nodes that do not exist or with too many neighbours of one node, and an order that is none."""
+    nodes, pairs = len(own.order), np.asarray(own.pairs)
+    require_between("data.pairs", pairs, 0, nodes - 1)
+    require(
+        bool(np.array_equal(np.sort(own.order), np.arange(nodes))),
+        f"data.order takes every node from 0 to {nodes - 1} once, the labelled ones first.",
+    )
+    most = int(graphs.degrees(simple_graph(pairs, nodes)).max())
+    require(
+        most < widest,
+        f"data.pairs takes at most {widest - 1} neighbours a node, and one node has {most}; raise graph.degrees.",
+    )
 
 
 class RandomGroups(eqx.Module):
@@ -190,7 +224,7 @@ def no_such_graph(degrees: tuple[int, ...], sizes: tuple[int, ...]) -> str:
 
 
 def normalised_rows(pairs: Int[Array, "edge 2"], nodes: int, dtype: jnp.dtype) -> Graph:
-    """The normalised adjacency of pairs that may be loops or come twice; as `bench.graphs.normalised`, in fixed shapes."""
+    """The normalised adjacency of pairs that may be loops or come twice; as `parts.graphs.normalised`, in fixed shapes."""
     ends = pairs.astype(jnp.int64)
     code = jnp.sort(jnp.min(ends, axis=1) * nodes + jnp.max(ends, axis=1))
     low, high = code // nodes, code % nodes
@@ -230,7 +264,7 @@ def as_sparse(graph: Graph) -> sparse.csr_array:
 
 
 def simple_graph(pairs: np.ndarray, nodes: int) -> sparse.csr_array:
-    """The graph of drawn pairs as the bench has it: 0-1, without loops."""
+    """The graph of drawn pairs as `lemmata.parts.graphs` has it: 0-1, without loops."""
     return adjacency(np.asarray(pairs), nodes)
 
 
@@ -292,7 +326,7 @@ class Held(NamedTuple):
 
 
 class FileGroups(eqx.Module):
-    """A graph, features and classes from a file (`bench.graphs.read_graph`; without a path a small made one). Nodes are
+    """A graph, features and classes from a file (`parts.graphs.read_graph`; without a path a small made one). Nodes are
     sorted by their degrees, the highest first, and cut into `groups` parts of equal size. Labels are a 1 for the class of a
     node and 0 for the others.
 

@@ -9,9 +9,9 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 from scipy.optimize import root_scalar
 
-from lemmata.bench.probes import cap_share
 from lemmata.errors import require, require_memory
 from lemmata.measure.compare import Condition
+from lemmata.parts.probes import cap_share
 from lemmata.studies.graph_transformer.data import surveys
 from lemmata.studies.graph_transformer.data.model import VoteGraph
 from lemmata.studies.graph_transformer.data.votes import (
@@ -170,10 +170,24 @@ def convolution_labels(s: Setting) -> float:
 
 
 def uniform_attention(core_share: float, confusion: float) -> float:
-    """E[p_n(0)] of a convolution on the core neighbourhood (B.66): the share of class-relevant nodes in it. It is c gamma_d
-    where discriminative nodes are spread evenly (c = 1 - eps_S), and 1 - eps_S whatever gamma_d is on the document's own
-    graph."""
+    """E[p_n(0)] of a convolution (W_K = W_Q = 0, b = 0) on the core neighbourhood: the share of class-relevant nodes in it.
+
+    It is c gamma_d where discriminative nodes are spread evenly (c = 1 - eps_S), and 1 - eps_S whatever gamma_d is on the
+    document's own graph. (B.66) is `start_attention`: its proof leaves W_K and W_Q at their start."""
     return core_share * (1 - confusion)
+
+
+def start_attention(
+    relevant: float | Float[ndarray, "..."], own: float | Float[ndarray, "..."], discriminative_node: bool
+) -> float | Float[ndarray, "..."]:
+    """p_n(0) of (B.66): attention on class-relevant nodes with orthonormal W_K and W_Q, b = 0 and no feature noise.
+
+    A node's own pattern has logit 1 and all others 0. `relevant` is the share of class-relevant nodes in the set, `own` that of
+    nodes of the asking node's pattern. A discriminative node, whose own pattern is the class-relevant one, has
+    |S*| / (|S*| + (|N| - |S*|) e^-1), any other |S*| / (|N| - |S_l| + |S_l| e)."""
+    if discriminative_node:
+        return relevant / (relevant + (1 - relevant) * exp(-1))
+    return relevant / (1 - own + own * exp(1))
 
 
 # Lemma 3.4.5, Definition B.2.3 -----------------------------------------------------------------------------------------

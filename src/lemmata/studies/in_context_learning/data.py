@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from lemmata.bench.patterns import each, flat, orthonormal
 from lemmata.errors import require
+from lemmata.own import Taken, require_between, require_signs
+from lemmata.parts.patterns import each, flat, orthonormal
 from lemmata.trial import Key, fixed
 
 Tasks = Int[Array, "tasks two members"]
@@ -40,6 +41,19 @@ class Prompt(NamedTuple):
     query_strength: Float[Array, "*n"]
     target: Float[Array, "*n"]
     noise: Float[Array, "*n columns m"] | None = None
+
+
+class OwnPrompts(NamedTuple):
+    """Prompts that a user hands in: `train(trial, data=OwnPrompts(...))`. Steps take them in order as batches, again and again.
+
+    `task`: for each prompt the patterns that its task maps to +1 and to -1. These are the tasks that were trained on; tests in
+    domain ask the others. `vectors`: with the simulator `tokens` the orthonormal vectors of the M_1 relevant patterns, the M_2
+    irrelevant ones and the label, as rows; None with every other.
+    """
+
+    prompts: Prompt
+    task: Int[Array, "prompts two members"]
+    vectors: Float[Array, "reduced dim"] | None = None
 
 
 class Frame(NamedTuple):
@@ -357,6 +371,59 @@ def with_sums(sums: Float[np.ndarray, " rows"], patterns: int) -> Float[Array, "
     return jnp.asarray(np.outer(sums, mean) / sqrt(patterns) + root @ turned[:, 1:].T)
 
 
+# Prompts of one's own --------------------------------------------------------------------------------------------------
+
+
+def own_form(data: Contexts, key: Key, vectors: jax.ShapeDtypeStruct | None = None) -> Taken:
+    """Say which prompts a training takes: any number of those that `data` could draw. (It leaves the weights open.)"""
+
+    def one() -> OwnPrompts:
+        table, trained = data.table(key)
+        return OwnPrompts(data.draw(key, table, trained, 1), table[:1])
+
+    drawn = jax.eval_shape(one)
+    return Taken(drawn._replace(vectors=vectors), None, OwnPrompts(True, True, False if vectors else None))  # pyright: ignore[reportArgumentType]  (answers in place of arrays)
+
+
+def check_own(data: Contexts, own: OwnPrompts) -> None:
+    """Refuse prompts whose numbers mean nothing, and vectors that are not orthonormal."""
+    prompts = own.prompts
+    for name, most in (
+        ("relevant", data.relevant),
+        ("query", data.relevant),
+        ("irrelevant", data.irrelevant),
+    ):
+        require_between(f"data.prompts.{name}", getattr(prompts, name), 0, most - 1)
+    require_between("data.prompts.query_irrelevant", prompts.query_irrelevant, 0, data.irrelevant - 1)
+    require_signs("data.prompts.label", prompts.label)
+    require_signs("data.prompts.target", prompts.target)
+    require(
+        bool(np.all(np.any(prompts.shown, axis=1))),
+        "data.prompts.shown hides all contexts of a prompt; every prompt shows at least one.",
+    )
+    task = np.asarray(own.task)
+    require_between("data.task", task, 0, data.relevant - 1)
+    members = np.sort(task.reshape(len(task), -1), axis=1)
+    require(
+        bool(np.all(members[:, 1:] > members[:, :-1])),
+        "data.task holds a pattern twice in one task; the patterns of a task differ.",
+    )
+    if own.vectors is not None:
+        vectors = np.asarray(own.vectors, float)
+        off = float(np.abs(vectors @ vectors.T - np.eye(len(vectors))).max())
+        require(
+            off < 1e-5, f"data.vectors takes orthonormal rows; a product of two of these is off by {off:.3g}."
+        )
+
+
+def own_table(data: Contexts, task: Int[Array, "prompts two members"]) -> tuple[Tasks, Int[Array, ""]]:
+    """All tasks, those of the user's prompts first, and how many these are."""
+    every = jnp.asarray(np.stack(all_tasks(data.relevant, data.per_class)))
+    given = jnp.sort(task, axis=-1)
+    seen = jnp.any(jnp.all(every[:, None] == given[None], axis=(2, 3)), axis=1)
+    return every[jnp.argsort(~seen, stable=True)], jnp.sum(seen)
+
+
 # Vectors ---------------------------------------------------------------------------------------------------------------
 
 
@@ -376,5 +443,9 @@ def turned_frame(data: Contexts, key: Key, dtype) -> tuple[Frame, Float[Array, "
     features = orthonormal(jax.random.fold_in(key, 0), m, x, dtype)
     label = orthonormal(jax.random.fold_in(key, 1), 1, y, dtype)
     carry = jnp.zeros((x + y, m + 1), dtype).at[:x, :m].set(features.T).at[x:, m].set(label[0])
-    plain = pattern_frame(data, dtype)
-    return jax.tree.map(lambda part: part @ carry.T, plain), carry
+    return carried(pattern_frame(data, dtype), carry), carry
+
+
+def carried(frame: Frame, carry: Float[Array, "dim reduced"]) -> Frame:
+    """The vectors of a frame in the space of tokens."""
+    return jax.tree.map(lambda part: part @ carry.T, frame)

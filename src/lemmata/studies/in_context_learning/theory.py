@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from lemmata.bench.probes import cap_share
 from lemmata.errors import require
 from lemmata.measure.compare import Condition
+from lemmata.parts.probes import cap_share
 from lemmata.studies.in_context_learning.data import coverage
 from lemmata.studies.in_context_learning.trials import Classic, Layer, Stack
 from lemmata.study import Prediction

@@ -1,6 +1,5 @@
 """Shallow vision transformers: how many samples and steps, and what removing tokens saves."""
 
-from lemmata.studies.shallow_vit.claims import CLAIMS, LEDGER
 from lemmata.study import Study
 
 STUDY = Study(
@@ -20,31 +19,5 @@ STUDY = Study(
   year      = {2023}
 }
 """,
-    figures={
-        "fig1a": "Success over the relevant fraction and the number of samples",
-        "fig1b": "Success over the initial error of the values and the number of samples",
-        "fig1b-noise": "Success over the token noise and the number of samples",
-        "fig2": "Steps to zero training loss against the relevant fraction",
-        "steps": "Steps to zero training loss over the whole range of the relevant fraction",
-        "fig2-rate": "Steps to zero training loss against the step size",
-        "fig3": "Trained against frozen attention: success over the relevant fraction and the number of samples",
-        "theorem": "The theorem's own design: success with trained, frozen and uniform attention",
-        "fig4": "Attention on the relevant tokens during training",
-        "fig5": "Test loss when tokens are removed at random, by irrelevance, by noise",
-        "fig7": "Attention during training with 10, 15 and 20 patterns",
-        "fig8": "Token removal with 10, 15 and 20 patterns",
-        "initial-attention": "The initial error of keys and queries",
-        "ablation": "Rounding, token order, shared or per-token output weights",
-        "single-pass": "Every sample seen once",
-        "uniform-attention": "Trained, frozen and uniform attention",
-        "neurons": "Lucky neurons, keys, queries and values pattern by pattern",
-        "spurious": "A background that tells the label only in training, and its removal",
-        "pruning": "Keep only the tokens that receive most attention",
-        "confusion": "How many confusion tokens the vote stands",
-        "variants": "Heads, skip connection, set-valued patterns, four classes",
-        "settings": "Samples and steps over random settings: what predictions are fitted to",
-    },
-    claims=CLAIMS,
-    ledger=LEDGER,
     package=__name__,
 )

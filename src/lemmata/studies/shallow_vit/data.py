@@ -9,7 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from lemmata.bench.patterns import (
+from lemmata.errors import require
+from lemmata.own import require_between, require_signs
+from lemmata.parts.patterns import (
     Noise,
     Rounding,
     blocks,
@@ -21,7 +23,6 @@ from lemmata.bench.patterns import (
     ranks,
     share_count,
 )
-from lemmata.errors import require
 from lemmata.trial import Key, fixed
 
 ZERO = -1
@@ -179,12 +180,48 @@ class TokenData(eqx.Module):
         return ranks(first) >= jnp.round(self.removed_fraction * self.tokens)
 
 
+class OwnTokens(NamedTuple):
+    """Samples that a user hands in: `train(trial, data=OwnTokens(...))`.
+
+    `train` and `test` hold as many samples as the trial says, all of its number of tokens (`own_samples` makes them of tokens
+    and labels). `patterns` are the orthonormal directions that weights are looked at along.
+    """
+
+    train: Sample
+    test: Sample
+    patterns: Float[Array, "pattern member dim"]
+
+
 def own_samples(tokens: Float[Array, "n tokens dim"], label: Float[Array, "n outputs"]) -> Sample:
-    """One's own tokens and labels (±1) as samples, for `train(trial, data=...)`. What only a generator knows is left empty:
-    every token counts as non-discriminative, noiseless and kept."""
+    """Make samples of tokens and labels (±1), for `OwnTokens`. What only a generator knows is left empty: every token counts as
+    non-discriminative, noiseless and kept."""
     shape, no = tokens.shape[:2], jnp.zeros(tokens.shape[:2], bool)
     nothing = jnp.zeros(shape, tokens.dtype)
     return Sample(tokens, label, jnp.full(shape, ZERO), no, no, nothing, no, nothing + 1)
+
+
+def check_own(data: TokenData, own: OwnTokens) -> None:
+    """Refuse samples whose numbers mean nothing, and patterns that are not orthonormal."""
+    for name, part in (("train", own.train), ("test", own.test)):
+        require_signs(f"data.{name}.label", part.label)
+        require_between(f"data.{name}.pattern", part.pattern, ZERO, data.patterns - 1)
+        kept = np.asarray(part.kept)
+        require(
+            bool(np.all(kept >= 0) and np.all(np.any(kept > 0, axis=1))),
+            f"data.{name}.kept takes how often a token counts: 0 or more, and more than 0 for some token of every sample.",
+        )
+        require(
+            bool(np.all(np.asarray(part.noise) >= 0)),
+            f"data.{name}.noise takes lengths, which are not negative.",
+        )
+    base = np.asarray(own.patterns, float)
+    lengths = np.abs(np.linalg.norm(base, axis=-1) - 1).max()
+    products = np.einsum("pad,qbd->paqb", base, base)
+    off = max(lengths, *(np.abs(np.delete(products[p], p, axis=1)).max() for p in range(len(base))))
+    require(
+        off < 1e-5,
+        f"data.patterns takes unit vectors, those of different patterns orthogonal; these are off by {off:.3g}.",
+    )
 
 
 def collapse(sample: Sample, patterns: Float[Array, "p s d"]) -> Sample:

@@ -9,7 +9,10 @@ import jax.numpy as jnp
 from jax.custom_batching import sequential_vmap
 from jaxtyping import Array, Bool, Float, PyTree
 
-from lemmata.bench.probes import (
+from lemmata.descent import Descent, Draw, Learner, Learning, hinge_loss, loss_of
+from lemmata.errors import require
+from lemmata.own import Taken
+from lemmata.parts.probes import (
     cosines,
     directions,
     lengths,
@@ -18,11 +21,9 @@ from lemmata.bench.probes import (
     open_gates,
     paid_by_role,
 )
-from lemmata.bench.starts import InitialErrors, initial_errors
-from lemmata.bench.votes import Folded, Weights
-from lemmata.descent import Descent, Draw, Learner, Learning, hinge_loss, loss_of
-from lemmata.errors import require
-from lemmata.studies.shallow_vit.data import Sample, TokenData, collapse
+from lemmata.parts.starts import InitialErrors, initial_errors
+from lemmata.parts.votes import Folded, Weights
+from lemmata.studies.shallow_vit.data import OwnTokens, Sample, TokenData, check_own, collapse
 from lemmata.studies.shallow_vit.network import Network, Votes, check_shapes
 from lemmata.studies.shallow_vit.network.slope import batch_slope
 from lemmata.studies.shallow_vit.theory.lemmas import neuron_norm_bound, unlucky_value_bound
@@ -41,14 +42,15 @@ loss -yF is what the proofs differentiate; it never ends by itself (`stop="cap"`
 
 
 class World(NamedTuple):
-    """What training does not change: patterns, frozen votes, the weights that it started from and their errors, and
-    the key of the test samples."""
+    """What training does not change: patterns, frozen votes, the weights that it started from and their errors, the key of
+    the test samples, and test samples that the user handed in (None: they are drawn)."""
 
     patterns: Float[Array, "pattern member dim"]
     votes: Votes
     initial: Weights
     errors: InitialErrors
     test: Array
+    tests: Sample | None = None
 
     @property
     def base(self) -> Float[Array, "pattern dim"]:
@@ -65,6 +67,9 @@ class ViTTraining(Learner):
     """
 
     name: ClassVar[str] = "shallow-vit/training"
+    may_be_missing: ClassVar[tuple[str, ...]] = (  # tokens or neurons of a kind may not be there
+        *("attention_by_role", "projection", "value_pull", "gate_persistence", "neuron_bound"),
+    )
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "attention_by_role": ("role",),
         "pattern_logit": ("pattern",),
@@ -122,17 +127,50 @@ class ViTTraining(Learner):
         return self.data.samples
 
     def draw(self, key: Key) -> Draw:
+        return self.draw_with(key, None, None)
+
+    def takes(self, key: Key) -> Taken:
+        """Training samples, test samples and patterns of the drawn shapes; weights of the drawn shapes."""
+        drawn = jax.eval_shape(lambda: self.draw(key))
+        data = self._no_data
+        if not data:
+            patterns = drawn.world.patterns
+            tests = jax.eval_shape(lambda base: self.data.draw(key, base, self.test_samples, True), patterns)
+            data = OwnTokens(drawn.data, tests, patterns)
+        return Taken(data, drawn.params)
+
+    @property
+    def _no_data(self) -> str:
+        """Why there can be no samples of a user's, if there cannot."""
+        if self.simulator == "patterns":
+            return (
+                "the simulator 'patterns' counts drawn patterns and takes no samples; use simulator=tokens."
+            )
+        if self.descent.batches == "fresh":
+            return "with descent.batches=fresh every step draws its samples and takes none; use another kind of batches."
+        return ""
+
+    def check_own(self, data: OwnTokens | None, weights: Weights | None) -> None:
+        if data is not None:
+            check_own(self.data, data)
+        require(
+            self.probes != "neurons",
+            "the neuron probes compare with errors and spreads of the drawn data and weights; with your own use "
+            "probes=attention or probes=none.",
+        )
+
+    def draw_with(self, key: Key, data: OwnTokens | None, weights: Weights | None) -> Draw:
         patterns_key, data_key, network_key, test = jax.random.split(key, 4)
         patterns = self.data.draw_patterns(patterns_key, jnp.dtype(self.precision))
-        weights, votes = self.network.start(network_key, self.data, patterns[:, 0])
-        errors = initial_errors(weights, patterns[:, 0], self.data.classes, self.network.skip)
-        world = World(patterns, votes, weights, errors, jax.random.key_data(test))
-        return Draw(weights, self.fresh(data_key, world, self.data.samples), world)
-
-    def start_from(self, key: Key, data: PyTree = None, weights: PyTree = None) -> Learning:
-        """As drawn, or from one's own weights, which are then the start that growth is measured from."""
-        begun = super().start_from(key, data, weights)
-        return begun._replace(world=begun.world._replace(initial=begun.params))
+        if data is not None:
+            patterns = data.patterns
+        drawn, votes = self.network.start(network_key, self.data, patterns[:, 0])
+        used = drawn if weights is None else weights
+        errors = initial_errors(used, patterns[:, 0], self.data.classes, self.network.skip)
+        world = World(patterns, votes, used, errors, jax.random.key_data(test))
+        if data is not None:
+            return Draw(used, data.train, world._replace(tests=data.test))
+        return Draw(used, self.fresh(data_key, world, self.data.samples), world)
 
     def fresh(self, key: Key, world: World, count: int) -> Sample:
         drawn = self.data.draw(key, world.patterns, count)
@@ -204,15 +242,19 @@ def _judge(trial: ViTTraining, state: Learning) -> Record:
     network, world = trial.network, state.world
     folded = network.fold(state.params)
 
-    def test(index: Array) -> dict[str, Array]:
+    def drawn(index: Array) -> Sample:
         key = jax.random.fold_in(key_of(world.test), index)
         sample = trial.data.sample(key, world.patterns, index, test=True)
-        if trial.simulator == "patterns":
-            sample = collapse(sample, world.patterns)
+        return collapse(sample, world.patterns) if trial.simulator == "patterns" else sample
+
+    def test(sample: Sample) -> dict[str, Array]:
         found = _losses(network, folded, world.votes, sample)
         return found | (_pruned(network, folded, world.votes, sample) if trial.probes == "pruning" else {})
 
-    tested = jax.lax.map(test, jnp.arange(trial.test_samples))
+    if world.tests is None:
+        tested = jax.lax.map(lambda index: test(drawn(index)), jnp.arange(trial.test_samples))
+    else:
+        tested = jax.lax.map(test, world.tests)
     train = _mean_over(state.data, lambda one: _losses(network, folded, world.votes, one))
     attention = attention_by_role(network, state.params, _probed(state.data))
     return {

@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from lemmata.descent import Descent, Trained, logistic_loss
 from lemmata.errors import require
+from lemmata.own import Taken, require_signs
 from lemmata.studies.benign_overfitting.data import Data, Features
 from lemmata.studies.benign_overfitting.network import Network, Weights, output
 from lemmata.studies.benign_overfitting.trials.instances import (
@@ -24,7 +25,6 @@ from lemmata.studies.benign_overfitting.trials.simulators import (
     Leading,
     Rows,
     View,
-    by_kernel,
     drive,
     moved,
     seen,
@@ -53,6 +53,7 @@ class BenignOverfitting(Trained):
     """
 
     name: ClassVar = "benign-overfitting/transformer"
+    may_be_missing: ClassVar = ("attention", "test_attention", "logits", "query_growth", "key_growth")
     paired: ClassVar = ("simulator", "precision", "descent", "ramp_steps", "ramp_start", "value_rate")
     dims: ClassVar = {
         "attention": ("query", "key"),
@@ -90,7 +91,7 @@ class BenignOverfitting(Trained):
 
     @property
     def steps_by_kernel(self) -> bool:
-        return self.simulator == "row" and by_kernel()
+        return self.simulator == "row" and moved.available
 
     def rate(self, step: Array) -> Array:
         """The step size at a step."""
@@ -100,15 +101,32 @@ class BenignOverfitting(Trained):
     def start(self, key: Key) -> State:
         return self.start_from(key)
 
-    def start_from(self, key: Key, data: Features | None = None, weights: Weights | None = None) -> State:
-        """With one's own training set (as `Features`) or initial weights in place of the drawn ones."""
+    def takes(self, key: Key) -> Taken:
+        """A training set (as `Features`) and initial weights."""
         if self.sampling == "wishart":
-            require(
-                data is None and weights is None, "sampling=wishart takes no data or weights of one's own."
+            refusal = (
+                "sampling=wishart takes no data or weights of one's own, as it draws neither tokens nor matrices; set "
+                "sampling=explicit (simulator=direct works on them as they are)."
             )
+            return Taken(refusal, refusal)
+        drawn = jax.eval_shape(
+            lambda: draw_explicit(self.data, self.network, self.test_points, key, self.precision)
+        )
+        return Taken(drawn.train, drawn.weights)
+
+    def check_own(self, data: Features | None, weights: Weights | None) -> None:
+        if data is not None:
+            require_signs("data.labels", data.labels)
+
+    def start_from(self, key: Key, data: Features | None = None, weights: Weights | None = None) -> State:
+        """With the user's training set or initial weights in place of the drawn ones; test points then have its signals."""
+        if self.sampling == "wishart":
             return self._begun(self.instance(key))
         drawn = draw_explicit(self.data, self.network, self.test_points, key, self.precision)
-        given = Explicit(data or drawn.train, drawn.test, weights or drawn.weights)
+        train, test = drawn.train, drawn.test
+        if data is not None:
+            train, test = data, test._replace(rows=test.rows.at[:2].set(data.rows[:2]))
+        given = Explicit(train, test, drawn.weights if weights is None else weights)
         return self._begun(given if self.simulator == "direct" else explicit_instance(given))
 
     def _begun(self, start: Explicit | Instance) -> State:
@@ -205,15 +223,15 @@ class BenignOverfitting(Trained):
         return {
             **self.watch(state),
             "test_loss": jnp.mean(logistic_loss(fresh)),
-            "test_error": jnp.mean(fresh <= 0),
-            "small_margin_fraction": jnp.mean(fresh <= 0.5),
+            "test_error": jnp.mean(fresh <= 0, dtype=fresh.dtype),
+            "small_margin_fraction": jnp.mean(fresh <= 0.5, dtype=fresh.dtype),
             "test_attention": table(attention),
-            "quiet_fraction": jnp.mean(noise <= 0.5),
+            "quiet_fraction": jnp.mean(noise <= 0.5, dtype=noise.dtype),
             "fresh_noise_value": jnp.max(noise),
             "least_signal_attention": jnp.min(attention[:, 0, 0]),
             "least_signal_value": jnp.min(signal),
             "least_strong_value": jnp.min(strong),
-            "signal_wins": jnp.mean(signal > strong),
+            "signal_wins": jnp.mean(signal > strong, dtype=signal.dtype),
             "noise_share": jnp.mean(jnp.max(seen[:, 1:], axis=1)),
             "readout_square": state.simulation.start.readout_square,
         }

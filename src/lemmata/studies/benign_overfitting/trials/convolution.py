@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from lemmata.descent import Descent, Draw, Learner, Learning, logistic_loss
+from lemmata.own import require_signs
 from lemmata.studies.benign_overfitting.data import Data, draw, gather
 from lemmata.studies.benign_overfitting.network import Filters
 from lemmata.trial import Key, Precision, fixed
@@ -39,6 +40,10 @@ class Convolution(Learner):
             self._sampled(test, self.test_points),
         )
 
+    def check_own(self, data: Samples | None, weights: Array | None) -> None:
+        if data is not None:
+            require_signs("data[1] (labels)", data[1])
+
     def _sampled(self, key: Key, count: int) -> Samples:
         rows, labels = draw(self.data, key, count, self.precision)
         return gather(rows, labels), labels
@@ -62,6 +67,6 @@ class Convolution(Learner):
         seen = jnp.max(jnp.einsum("nrd,nid->nri", own, tokens), axis=1)
         return {
             "test_loss": jnp.mean(logistic_loss(fresh)),
-            "test_error": jnp.mean(fresh <= 0),
-            "signal_wins": jnp.mean(seen[:, 0] > jnp.max(seen[:, 1:], axis=1)),
+            "test_error": jnp.mean(fresh <= 0, dtype=fresh.dtype),
+            "signal_wins": jnp.mean(seen[:, 0] > jnp.max(seen[:, 1:], axis=1), dtype=seen.dtype),
         }

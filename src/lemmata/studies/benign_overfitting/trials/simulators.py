@@ -16,8 +16,6 @@ In all of them the step of queries and keys can be taken `attention` times, that
 0 freezes them.
 """
 
-from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import equinox as eqx
@@ -25,8 +23,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from lemmata import native
 from lemmata.descent import Descent, Fit, advance, begin, logistic_loss
+from lemmata.kernels import kernel
 from lemmata.studies.benign_overfitting.data import feature_index, gather, scatter
 from lemmata.studies.benign_overfitting.network import Weights, look, output
 from lemmata.studies.benign_overfitting.trials.instances import Explicit, Instance
@@ -128,50 +126,29 @@ class Rows(NamedTuple):
         return fresh.logits + moved, fresh.tokens(self.value[:2], fresh.value + fresh.cross @ self.fed_value)
 
 
-KERNEL = Path(__file__).with_name("rows.cc")
-HANDLERS = [f"rows_{what}_{kind}" for what in ("seen", "moved") for kind in ("float32", "float64")]
+def seen_in_jax(rows: Rows) -> View:
+    """What the row form shows."""
+    return rows.view()
 
 
-@cache
-def by_kernel() -> bool:
-    """Whether the kernel moves rows."""
-    return jax.default_backend() == "cpu" and native.loaded(KERNEL, *HANDLERS)
-
-
+@kernel("row_form.cc", plain=seen_in_jax)
 def seen(rows: Rows) -> View:
-    """What the row form shows; by the kernel where there is one."""
-    return seen_by_kernel(rows) if by_kernel() else rows.view()
-
-
-def moved(rows: Rows, view: View, rate: Array, attention: Array | float, value: Array | float) -> Rows:
-    """The row form one step later; by the kernel where there is one."""
-    return (moved_by_kernel if by_kernel() else moved_in_jax)(rows, view, rate, attention, value)
+    """`seen_in_jax`."""
+    return View(*seen.call("rows_seen", rows.start.labels, rows.query, rows.key, rows.value))
 
 
 def moved_in_jax(rows: Rows, view: View, rate: Array, attention: Array | float, value: Array | float) -> Rows:
+    """The row form one step later."""
     return rows.step(rate, drive(view, rows.start.labels).scaled(attention, value))
 
 
-def seen_by_kernel(rows: Rows) -> View:
-    """What `Rows.view` gives, from the kernel."""
-    samples, features, dtype = len(rows.start.labels), len(rows.value), rows.query.dtype
-    tokens = (features - 2) // samples + 1
-    shapes = ((samples, tokens, tokens), (samples, tokens), (features,), (features,), (samples,))
-    kinds = [jax.ShapeDtypeStruct(shape, dtype) for shape in shapes]
-    call = jax.ffi.ffi_call(f"rows_seen_{dtype}", kinds, vmap_method="broadcast_all")
-    return View(*call(rows.start.labels, rows.query, rows.key, rows.value))
-
-
-def moved_by_kernel(
-    rows: Rows, view: View, rate: Array, attention: Array | float, value: Array | float
-) -> Rows:
-    """What `moved_in_jax` gives, from the kernel, which moves rows where they lie."""
+@kernel("row_form.cc", plain=moved_in_jax)
+def moved(rows: Rows, view: View, rate: Array, attention: Array | float, value: Array | float) -> Rows:
+    """`moved_in_jax`. The kernel moves rows where they lie."""
     start, here = rows.start, rows[1:]
-    kinds = [jax.ShapeDtypeStruct(like.shape, like.dtype) for like in here]
-    name, places = f"rows_moved_{rows.query.dtype}", {4 + number: number for number in range(len(here))}
-    call = jax.ffi.ffi_call(name, kinds, vmap_method="broadcast_all", input_output_aliases=places)
     rates = jnp.stack([rate * attention, rate * value * start.readout_square]).astype(rows.query.dtype)
-    return Rows(start, *call(start.gram, start.labels, rates, view.logits, *here))
+    given = start.gram, start.labels, rates, view.logits, *here
+    return Rows(start, *moved.call("rows_moved", *given, in_place={4 + n: n for n in range(len(here))}))
 
 
 # Gram form -------------------------------------------------------------------------------------------------------------

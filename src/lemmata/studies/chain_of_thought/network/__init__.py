@@ -7,14 +7,13 @@ table of (2M + K) x (M + K) numbers and a logit is a sum of six of them; and, fo
 entries that a renaming of the patterns carries into each other. Then layers of it on top of each other.
 """
 
-from pathlib import Path
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from lemmata import native, threefry
+from lemmata.kernels import kernel, refuse_unless
 from lemmata.studies.chain_of_thought.data import Chains, Prompt
 from lemmata.trial import Key
 
@@ -30,7 +29,7 @@ def weights(table: Float[Array, "rows cols"], prompt: Prompt) -> Float[Array, " 
 def counted_softmax(logits: Float[Array, " n"], count: Float[Array, " n"]) -> Float[Array, " n"]:
     """Softmax over columns each of which is there `count` times; not at all where that is 0."""
     there = count > 0
-    often = jnp.log(jnp.where(there, count, 1)).astype(logits.dtype)
+    often = jnp.log(jnp.where(there, count, 1).astype(logits.dtype))
     return jax.nn.softmax(jnp.where(there, logits + often, -jnp.inf))
 
 
@@ -74,31 +73,28 @@ def slope(
 
 # On fresh prompts -------------------------------------------------------------------------------------------------------
 
-KERNEL = Path(__file__).with_name("fresh.cc")
-HANDLERS = "fresh_float32", "fresh_float64"
-
 MOST = 1625
 """Patterns of a task up to which the kernel draws: above, random words could be equal, and a cycle is shuffled twice."""
 
 
+def slope_of_drawn(
+    data: Chains, table: Float[Array, "rows cols"], key: Key, count: int
+) -> tuple[Float[Array, ""], Float[Array, "rows cols"]]:
+    """`slope` on the prompts that are drawn from a key."""
+    return slope(table, data.draw(key, count))
+
+
+@kernel("chain_fresh.cc", plain=slope_of_drawn)
 def fresh_slope(
     data: Chains, table: Float[Array, "rows cols"], key: Key, count: int
 ) -> tuple[Float[Array, ""], Float[Array, "rows cols"]]:
-    """`slope` on the prompts that are drawn from a key; by the kernel where there is one, which takes a tenth of the time."""
-    if not _drawn_by_kernel(data):
-        return slope(table, data.draw(key, count))
-    own = jnp.clip(jnp.round(data.match_fraction * data.examples), 0, data.examples).astype(jnp.int32)
-    found = jax.ShapeDtypeStruct((), table.dtype), jax.ShapeDtypeStruct(table.shape, table.dtype)
-    call = jax.ffi.ffi_call(f"fresh_{table.dtype}", found, vmap_method="broadcast_all")
-    loss, gradient = call(table, jax.random.key_data(key), own, prompts=count, examples=data.examples)
-    return loss, gradient
-
-
-def _drawn_by_kernel(data: Chains) -> bool:
-    """Whether the kernel draws such prompts: those of shift tasks, in trainings, where JAX has whole numbers of 64 bits."""
+    """`slope_of_drawn`, in a tenth of the time."""
     known = data.generator == "shift" and not data.shuffled and data.patterns <= MOST
     wide = jax.dtypes.canonicalize_dtype(int) == jnp.int64
-    return known and wide and threefry.by_kernel() and native.loaded(KERNEL, *HANDLERS)
+    refuse_unless(known and wide, "the kernel draws shift tasks, where JAX has whole numbers of 64 bits")
+    own = jnp.clip(jnp.round(data.match_fraction * data.examples), 0, data.examples).astype(jnp.int32)
+    given = table, jax.random.key_data(key), own
+    return fresh_slope.call("chain_fresh", *given, prompts=count, examples=data.examples)
 
 
 def _patterns(table: Float[Array, "rows cols"]) -> int:
@@ -145,6 +141,12 @@ def in_frame(w: Float[Array, "wide wide"], frame: Float[Array, "dim dim"]) -> Fl
     dim = frame.shape[0]
     upper, lower = w[:dim, :dim], w[dim:, :dim]
     return jnp.concatenate([frame @ upper @ frame.T, frame @ lower @ frame.T])
+
+
+def completed(vectors: Float[Array, "rows dim"]) -> Float[Array, "dim dim"]:
+    """An orthonormal frame of R^d that begins with these orthonormal vectors."""
+    rest = jnp.linalg.qr(vectors.T, mode="complete")[0].T[vectors.shape[0] :]
+    return jnp.concatenate([vectors, rest])
 
 
 def table_of(wide: Float[Array, "wide dim"], patterns: int, steps: int) -> Float[Array, "rows cols"]:

@@ -6,13 +6,15 @@ from typing import ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
+from jaxtyping import Array, Float, Int
 
-from lemmata.bench.patterns import orthonormal
-from lemmata.descent import Descent, Draw, Learner, Learning
+from lemmata.descent import Descent, Draw, Learner, Learning, cycled
 from lemmata.errors import require
+from lemmata.own import Taken
+from lemmata.parts.patterns import orthonormal
 from lemmata.studies.chain_of_thought import network
-from lemmata.studies.chain_of_thought.data import Chains, Prompt
+from lemmata.studies.chain_of_thought.data import Chains, OwnPrompts, Prompt, check_own, own_form
 from lemmata.studies.chain_of_thought.network import Layers
 from lemmata.studies.chain_of_thought.trials.testing import split_masses
 from lemmata.threefry import new_key
@@ -66,9 +68,27 @@ class Deep(Learner):
         require(self.data.noise == 0, "layers are trained without noise; leave data.noise at 0.")
 
     def draw(self, key: Key) -> Draw:
+        return self.draw_with(key, None, None)
+
+    def takes(self, key: Key) -> Taken:
+        """Prompts by the indices of their patterns, any number of them, with the vectors; weights of the drawn shapes."""
+        weights = jax.eval_shape(lambda: self.draw(key)).params
+        return own_form(self.data, key, jnp.dtype(self.precision))._replace(weights=weights)
+
+    def check_own(self, data: OwnPrompts | None, weights: Layers | None) -> None:
+        if data is not None:
+            check_own(self.data, data)
+            require(
+                bool(np.all(np.isin(data.prompts.count, (0, 1)))),
+                "layers see a column or do not: data.prompts.count takes 0 or 1.",
+            )
+
+    def draw_with(self, key: Key, data: OwnPrompts | None, weights: Layers | None) -> Draw:
         frame_key, w_key, v_key, test = jax.random.split(key, 4)
         d, dtype = self.data, jnp.dtype(self.precision)
-        frame = orthonormal(frame_key, d.patterns + d.steps, d.dim, dtype)
+        frame = None if data is None else data.vectors
+        if frame is None:
+            frame = orthonormal(frame_key, d.patterns + d.steps, d.dim, dtype)
         shape = (self.layers, self.heads, 2 * d.dim, 2 * d.dim)
         drawn = Layers(
             *(
@@ -81,8 +101,17 @@ class Deep(Learner):
         else:
             places = jnp.arange((d.examples + 1) * d.steps, dtype=dtype)
             encodings = network.sinusoids(places, 2 * d.dim).astype(dtype)
-        watched = self.fresh(test, None, self.watched)
-        return Draw(drawn, None, DeepWorld(frame[: d.patterns], encodings, watched))
+        if data is None:
+            watched = self.fresh(test, None, self.watched)
+        else:
+            watched = cycled(data.prompts, jnp.zeros((), int), self.watched)
+        world = DeepWorld(frame[: d.patterns], encodings, watched)
+        return Draw(drawn if weights is None else weights, data, world)
+
+    def batch(self, path_key: Key, step: Int[Array, ""], data: OwnPrompts | None, world: DeepWorld) -> Prompt:
+        if data is None:
+            return super().batch(path_key, step, data, world)
+        return cycled(data.prompts, step, self.batch_size)
 
     def fresh(self, key: Key, world: DeepWorld | None, count: int) -> Prompt:
         return self.data.draw(key, count)

@@ -6,14 +6,22 @@ from typing import ClassVar, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
-from lemmata.bench.patterns import each, orthonormal
-from lemmata.descent import Descent, Draw, Learner, Learning
+from lemmata.descent import Descent, Draw, Learner, Learning, cycled
 from lemmata.errors import require
 from lemmata.guard import double
+from lemmata.own import Taken
+from lemmata.parts.patterns import each, orthonormal
 from lemmata.studies.chain_of_thought import network
-from lemmata.studies.chain_of_thought.data import Chains, Prompt, check_patterns
+from lemmata.studies.chain_of_thought.data import (
+    Chains,
+    OwnPrompts,
+    Prompt,
+    check_own,
+    check_patterns,
+    own_form,
+)
 from lemmata.studies.chain_of_thought.network import Classes, Tokens
 from lemmata.studies.chain_of_thought.trials.testing import (
     Example,
@@ -113,21 +121,57 @@ class Reasoning(Learner):
         test.check_steps(d.steps)
 
     def draw(self, key: Key) -> Draw:
+        return self.draw_with(key, None, None)
+
+    def takes(self, key: Key) -> Taken:
+        """Prompts by the indices of their patterns, any number of them; weights of the drawn shapes."""
+        weights = jax.eval_shape(lambda: self.draw(key)).params
+        if self.simulator == "classes":
+            refusal = "the simulator 'classes' trains on expected counts and takes no prompts; use simulator=patterns."
+            return Taken(refusal, weights)
+        dtype = jnp.dtype(self.precision) if self.simulator == "tokens" else None
+        return own_form(self.data, key, dtype)._replace(weights=weights)
+
+    def check_own(self, data: OwnPrompts | None, weights) -> None:
+        if data is not None:
+            check_own(self.data, data)
+
+    def draw_with(self, key: Key, data: OwnPrompts | None, weights) -> Draw:
+        """The draw with the user's prompts or weights in place. Weights of the simulators `patterns` and `classes` say all that
+        clean prompts see of W; the rest of W, which only tests see, stays drawn."""
         frame_key, weight_key, test = jax.random.split(key, 3)
         d, dtype = self.data, jnp.dtype(self.precision)
         frame = orthonormal(frame_key, d.dim, d.dim, dtype)
+        if data is not None and data.vectors is not None:
+            frame = network.completed(data.vectors)
         w = self.init_std * jax.random.normal(weight_key, (2 * d.dim, 2 * d.dim), dtype)
         begun = network.in_frame(w, frame)
-        table = network.table_of(begun, d.patterns, d.steps)
-        params = {"patterns": table, "tokens": w, "classes": network.averaged(table)}[self.simulator]
+        if weights is None:
+            table = network.table_of(begun, d.patterns, d.steps)
+            params = {"patterns": table, "tokens": w, "classes": network.averaged(table)}[self.simulator]
+        else:
+            params, begun = weights, self._wide(weights, begun, frame)
         rows = coordinates(self.test, jax.random.fold_in(test, 1), d.patterns, d.steps, d.dim).astype(dtype)
+        if data is None:
+            watched = d.draw(jax.random.fold_in(test, 3), self.watched)
+        else:
+            watched = cycled(data.prompts, jnp.zeros((), int), self.watched)
         watched = jax.tree.map(
-            lambda part: part.astype(jnp.float32 if part.dtype.kind == "f" else jnp.int16),
-            d.draw(jax.random.fold_in(test, 3), self.watched),
+            lambda part: part.astype(jnp.float32 if part.dtype.kind == "f" else jnp.int16), watched
         )
         tests = self._examples(jax.random.fold_in(test, 4), LENGTH, PROMPTS)
         shown = self._examples(jax.random.fold_in(test, 5), self.shown, min(self.shown, 1))
-        return Draw(params, None, World(frame, begun, rows, jax.random.key_data(test), watched, tests, shown))
+        return Draw(params, data, World(frame, begun, rows, jax.random.key_data(test), watched, tests, shown))
+
+    def batch(
+        self, path_key: Key, step: Int[Array, ""], data: OwnPrompts | None, world: World
+    ) -> Prompt | Tokens | Key:
+        if data is None:
+            return super().batch(path_key, step, data, world)
+        prompts = cycled(data.prompts, step, self.batch_size)
+        if self.simulator == "patterns":
+            return prompts
+        return self.tokens(prompts, world, jax.random.fold_in(path_key, step))
 
     def _examples(self, key: Key, length: int, count: int) -> Example:
         """Test prompts, each of a task of its own."""
@@ -168,13 +212,15 @@ class Reasoning(Learner):
     def objective(self, params, batch, world: World, key: Key) -> Float[Array, ""]:
         if self.simulator == "tokens":
             return jnp.mean(jax.vmap(lambda one: network.direct_loss(params, one))(batch))
-        if self.simulator == "patterns":
+        if self.simulator == "patterns" and not isinstance(batch, Prompt):
             batch = self.data.draw(batch, self.batch_size)
         table = network.expand(params, self.data.patterns) if self.simulator == "classes" else params
         return jnp.mean(jax.vmap(lambda one: network.loss(table, one))(batch))
 
     def slope(self, params, batch, world: World, key: Key):
         if self.simulator == "patterns":
+            if isinstance(batch, Prompt):
+                return network.slope(params, batch)
             return network.fresh_slope(self.data, params, batch, self.batch_size)
         if self.simulator == "tokens":
             return jax.value_and_grad(self.objective)(params, batch, world, key)
@@ -183,17 +229,22 @@ class Reasoning(Learner):
 
     def table(self, state: Learning) -> Float[Array, "rows cols"]:
         """W in the basis of patterns and step encodings."""
-        if self.simulator == "patterns":
-            return state.params
-        if self.simulator == "classes":
-            return network.expand(state.params, self.data.patterns)
-        return network.table_of(self.wide(state), self.data.patterns, self.data.steps)
+        if self.simulator == "tokens":
+            return network.table_of(self.wide(state), self.data.patterns, self.data.steps)
+        return self._table(state.params)
+
+    def _table(self, params) -> Float[Array, "rows cols"]:
+        """The table of weights of the simulators `patterns` and `classes`."""
+        return params if self.simulator == "patterns" else network.expand(params, self.data.patterns)
 
     def wide(self, state: Learning) -> Float[Array, "wide dim"]:
         """W in the frame."""
+        return self._wide(state.params, state.world.begun, state.world.frame)
+
+    def _wide(self, params, begun: Array, frame: Array) -> Float[Array, "wide dim"]:
         if self.simulator == "tokens":
-            return network.in_frame(state.params, state.world.frame)
-        return network.with_table(state.world.begun, self.table(state))
+            return network.in_frame(params, frame)
+        return network.with_table(begun, self._table(params))
 
     def scores(self, wide: Float[Array, "wide dim"], rows: Float[Array, "n dim"]) -> Scores:
         """What W says to the test's tokens."""
@@ -270,7 +321,6 @@ def errors_of_weights(
     )
     base = np.concatenate([np.asarray(patterns, float), np.asarray(encodings, float)])
     check_patterns(base, d.patterns + d.steps, d.dim)
-    rest = np.linalg.qr(base.T, mode="complete")[0].T[len(base) :]
 
     @jax.jit
     def errors(wide: Array, frame: Array, key: Key) -> Record:
@@ -278,7 +328,7 @@ def errors_of_weights(
         return trial.errors(network.in_frame(wide, frame), rows, key)
 
     with double():
-        found = errors(jnp.asarray(wide), jnp.asarray(np.concatenate([base, rest])), new_key(seed))
+        found = errors(jnp.asarray(wide), network.completed(jnp.asarray(base)), new_key(seed))
         return {name: np.asarray(values) for name, values in found.items()}
 
 

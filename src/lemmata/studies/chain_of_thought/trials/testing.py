@@ -2,8 +2,6 @@
 plain vote that trained attention tends to."""
 
 import math
-from functools import cache
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import equinox as eqx
@@ -12,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from lemmata import native
-from lemmata.bench.patterns import orthonormal
 from lemmata.errors import require
+from lemmata.kernels import kernel
+from lemmata.parts.patterns import orthonormal
 from lemmata.studies.chain_of_thought.data import (
     Chains,
     Maps,
@@ -335,17 +333,8 @@ def _most(labels: Int[Array, " most"], votes: Array, ties: Float[Array, " n"]) -
 
 # Many prompts ----------------------------------------------------------------------------------------------------------
 
-KERNEL = Path(__file__).with_name("outcomes.cc")
-HANDLERS = "outcomes_float32", "outcomes_float64"
-
 TOGETHER = 1 << 17
 """Numbers of noise that are drawn together, and used before the next ones are: they stay in a cache."""
-
-
-@cache
-def by_kernel() -> bool:
-    """Whether there is a kernel."""
-    return jax.default_backend() == "cpu" and native.loaded(KERNEL, *HANDLERS)
 
 
 def outcome(
@@ -365,25 +354,26 @@ def outcome(
     return jnp.concatenate([part.astype(ties.dtype) for part in parts])
 
 
+def outcomes_in_jax(
+    test: Testing, scores: Scores, given: Drawn, ties: Float[Array, "prompts states n"]
+) -> Float[Array, "prompts lengths numbers"]:
+    """`outcome` of many prompts at every length."""
+    lengths = jnp.asarray(test.lengths)
+    at_lengths = jax.vmap(lambda *one: outcome(test, scores, *one), in_axes=(None, None, 0))
+    return jax.vmap(lambda *one: at_lengths(*one, lengths))(given, ties)
+
+
+@kernel("chain_outcomes.cc", plain=outcomes_in_jax)
 def outcomes(
     test: Testing, scores: Scores, given: Drawn, ties: Float[Array, "prompts states n"]
 ) -> Float[Array, "prompts lengths numbers"]:
-    """`outcome` of many prompts at every length; by the kernel where there is one, in trainings, where JAX has numbers of 64
-    bits: it takes a tenth of the time."""
+    """`outcomes_in_jax`, in a tenth of the time."""
     lengths = jnp.asarray(test.lengths)
-    if given.reached.dtype != jnp.float64 or not by_kernel():
-        at_lengths = jax.vmap(lambda *one: outcome(test, scores, *one), in_axes=(None, None, 0))
-        return jax.vmap(lambda *one: at_lengths(*one, lengths))(given, ties)
-    steps, kind = given.maps.shape[1], scores.into.dtype
-    found = jax.ShapeDtypeStruct((len(ties), len(lengths), 3 * steps + 2), kind)
-    call = jax.ffi.ffi_call(f"outcomes_{kind}", found, vmap_method="sequential")
-    maps, query, lengths, own = (
-        part.astype(jnp.int32) for part in (given.maps, given.query, lengths, matching(test, lengths))
+    drawn = given.maps, given.reached, given.chance, given.normal, ties, given.query
+    asked = lengths, matching(test, lengths).astype(jnp.int32), test.noise
+    return outcomes.call(
+        "chain_outcomes", *scores, *drawn, *asked, lanes="sequential", spread=test.others == "spread"
     )
-    return call(
-        *scores, maps, given.reached, given.chance, given.normal, ties, query, lengths, own, jnp.asarray(test.noise, kind),
-        spread=int(test.others == "spread"),
-    )  # fmt: skip
 
 
 def errors(test: Testing, scores: Scores, steps: int, key: Key) -> dict[str, Array]:

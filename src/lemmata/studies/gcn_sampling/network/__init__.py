@@ -1,8 +1,8 @@
 """The three-layer graph convolution (5.4), `F_A = A relu(A relu(A X W + B_1) V + B_2) C`, on the whole graph; its starts; its
 pseudo-networks, in which each ReLU is a fixed 0-1 mask.
 
-X are the features, A the normalised adjacency (scaled by columns, and for symmetric sampling by rows). Biases are one row for all
-nodes. `fields` has the same network where a batch looks and nowhere else.
+X are the features, A the normalised adjacency (scaled by columns, and for symmetric sampling by rows). Biases are one row for
+all nodes. `fields` has the same network where a batch looks and nowhere else.
 """
 
 from typing import Literal, NamedTuple

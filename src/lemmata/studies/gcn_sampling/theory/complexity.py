@@ -5,34 +5,42 @@ C_s is computed twice: term by term, and by quadrature from closed forms of the 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from math import exp, factorial, gamma, inf, isfinite, log, sqrt
+from math import exp, factorial, gamma, inf, log, sqrt
 
 import numpy as np
 from numpy.polynomial import polynomial
 from scipy.integrate import quad
-from scipy.special import zeta
+from scipy.special import gammaln, xlogy, zeta
 
 from lemmata.errors import require
 
-TERMS = 400
+TERMS, ENTIRE_TERMS = 400, 4000
+"""Terms of a series, and of one with coefficients over i!: sums of those are infinite in float64 before more terms matter."""
 
 
 @dataclass(frozen=True)
 class Smooth:
-    """A function by its power series: `coefficients[i]`, the function of the absolute coefficients with its first two
-    derivatives (`absolute(z)` gives the three), and the radius within which the series converges."""
+    """A function by its power series: the coefficient of `z^i` is `numerator(i)`, over `i!` if `entire`; the function of the
+    absolute coefficients with its first two derivatives (`absolute(z)` gives the three), and the radius within which the series
+    converges."""
 
     name: str
-    coefficients: Callable[[int], float]
+    numerator: Callable[[int], float]
     absolute: Callable[[float], tuple[float, float, float]]
     radius: float = inf
     degree: float = inf
+    entire: bool = False
+
+    def coefficients(self, i: int) -> float:
+        return self.numerator(i) / factorial(i) if self.entire else self.numerator(i)
 
     @cached_property
-    def sizes(self) -> np.ndarray:
-        """Absolute coefficients, as many as matter."""
-        last = int(min(self.degree, 170 if self.radius == inf else TERMS))
-        return np.abs([self.coefficients(i) for i in range(last + 1)])
+    def logs(self) -> np.ndarray:
+        """Logarithms of the absolute coefficients, as many as matter: the coefficients themselves underflow."""
+        i = np.arange(int(min(self.degree, ENTIRE_TERMS if self.entire else TERMS)) + 1)
+        with np.errstate(divide="ignore"):
+            found = np.log(np.abs([self.numerator(int(k)) for k in i]))
+        return found - gammaln(i + 1) if self.entire else found
 
 
 def _tanh(i: int) -> float:
@@ -49,16 +57,23 @@ def _tan(z: float) -> tuple[float, float, float]:
     return t, 1 + t**2, 2 * t * (1 + t**2)
 
 
-EXP = Smooth("exp", lambda i: 1 / factorial(i), lambda z: (exp(z), exp(z), exp(z)))
+def _exp(z: float) -> tuple[float, float, float]:
+    found = float(np.exp(z))
+    return found, found, found
+
+
+EXP = Smooth("exp", lambda i: 1.0, _exp, entire=True)
 SIN = Smooth(
     "sin",
-    lambda i: (0.0, 1.0, 0.0, -1.0)[i % 4] / factorial(i),
+    lambda i: (0.0, 1.0, 0.0, -1.0)[i % 4],
     lambda z: (float(np.sinh(z)), float(np.cosh(z)), float(np.sinh(z))),
+    entire=True,
 )
 COS = Smooth(
     "cos",
-    lambda i: (1.0, 0.0, -1.0, 0.0)[i % 4] / factorial(i),
+    lambda i: (1.0, 0.0, -1.0, 0.0)[i % 4],
     lambda z: (float(np.cosh(z)), float(np.sinh(z)), float(np.cosh(z))),
+    entire=True,
 )
 TANH = Smooth("tanh", _tanh, _tan, np.pi / 2)
 
@@ -75,19 +90,21 @@ def power_series(*coefficients: float) -> Smooth:
 
 
 def _inside(function: Smooth, size: float, what: str) -> None:
-    require(size >= 0 and isfinite(size), f"{what} takes a size R of at least 0, not {size}.")
+    require(size >= 0, f"{what} takes a size R of at least 0, not {size}.")
     require(
-        size < function.radius,
+        size < function.radius or function.radius == inf,
         f"{what} of {function.name} diverges: its series converges below {function.radius:.6g} only, and R is {size:.6g}.",
     )
 
 
 def sample_complexity_norm(function: Smooth, size: float, constant: float = 1.0) -> float:
-    """`C_s(phi, R) = C* sum_i (i + 1)^1.75 R^i |c_i|` (5.3), term by term."""
+    """`C_s(phi, R) = C* sum_i (i + 1)^1.75 R^i |c_i|` (5.3), term by term. Infinite where float64 ends."""
     _inside(function, size, "C_s")
-    i = np.arange(len(function.sizes))
-    with np.errstate(under="ignore"):
-        return constant * float(np.sum((i + 1) ** 1.75 * size**i * function.sizes))
+    if size == inf:
+        return inf
+    i = np.arange(len(function.logs))
+    with np.errstate(under="ignore", over="ignore"):
+        return constant * float(np.sum(np.exp(xlogy(i, size) + 1.75 * np.log1p(i) + function.logs)))
 
 
 def sample_complexity_by_quadrature(function: Smooth, size: float, constant: float = 1.0) -> float:
@@ -110,15 +127,13 @@ def sample_complexity_by_quadrature(function: Smooth, size: float, constant: flo
 
 def model_complexity(function: Smooth, size: float, accuracy: float, constant: float = 1.0) -> float:
     """`C_eps(phi, R) = sum_i ((C* R)^i + (sqrt(log(1/eps)) C* R / sqrt(i))^i) |c_i|` (5.2); the second part of the term i =
-    0 is taken as |c_0|. The first sum is the series of absolute values itself."""
+    0 is taken as |c_0|. The first sum is the series of absolute values itself. Infinite where float64 ends."""
     _inside(function, constant * size, "C_eps")
-    require(0 < accuracy < 1, f"the accuracy eps lies between 0 and 1, not {accuracy}.")
-    i = np.arange(1, len(function.sizes))
+    require(0 <= accuracy < 1, f"the accuracy eps lies between 0 and 1, not {accuracy}.")
+    if accuracy == 0 or size == inf:
+        return inf
+    i = np.arange(1, len(function.logs))
     reach = sqrt(log(1 / accuracy)) * constant * size
-    with np.errstate(under="ignore", divide="ignore"):
-        second = (
-            np.exp(i * (np.log(reach) - 0.5 * np.log(i))) * function.sizes[1:]
-            if reach > 0
-            else np.zeros(len(i))
-        )
-    return function.absolute(constant * size)[0] + float(function.sizes[0] + np.sum(second))
+    with np.errstate(under="ignore", over="ignore"):
+        second = np.exp(xlogy(i, reach) - 0.5 * xlogy(i, i) + function.logs[1:])
+        return function.absolute(constant * size)[0] + float(np.exp(function.logs[0]) + np.sum(second))

@@ -1,5 +1,5 @@
-"""What one training is: with a sampled graph, beside its twin with A*; and what can be had of the sampler and of the start without
-training."""
+"""What one training is: with a sampled graph, or beside its twin with A*; and what is computed without training, of the sampler
+and of the start."""
 
 from lemmata.studies.gcn_sampling.trials.draws import Draws
 from lemmata.studies.gcn_sampling.trials.on_file import OnFile

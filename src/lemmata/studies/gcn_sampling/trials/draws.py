@@ -7,14 +7,14 @@ import jax
 import numpy as np
 import scipy.sparse as sparse
 
-from lemmata.bench.graphs import normalised
 from lemmata.errors import require
+from lemmata.parts.graphs import normalised
 from lemmata.studies.gcn_sampling.data import DegreeGroups, simple_graph
 from lemmata.trial import Computed, Key, fixed
 
 
 def drawn(graph: DegreeGroups, rng: np.random.Generator) -> sparse.csr_array:
-    """A of a random graph, by the bench."""
+    """A of a random graph, from `lemmata.parts.graphs`."""
     stubs = np.repeat(np.arange(graph.nodes), np.repeat(graph.degrees, graph.sizes))
     pairs = rng.permutation(stubs)[: 2 * graph.edges].reshape(-1, 2)
     return normalised(simple_graph(pairs, graph.nodes))

@@ -7,8 +7,10 @@ from jaxtyping import Array, Bool, Float
 
 from lemmata.descent import Descent
 from lemmata.errors import require
+from lemmata.own import Taken
 from lemmata.studies.gcn_sampling import network
-from lemmata.studies.gcn_sampling.data import FileGroups, World
+from lemmata.studies.gcn_sampling.data import FileGroups, OwnGraph, World
+from lemmata.studies.gcn_sampling.network import Weights
 from lemmata.studies.gcn_sampling.trials.training import State, Training
 from lemmata.trial import Descending, Key, Precision, Record, fixed
 
@@ -49,7 +51,17 @@ class OnFile(Descending):
         return self.training.log_steps
 
     def start(self, key: Key) -> State:
-        return self.training.start(key)
+        return self.start_from(key)
+
+    def takes(self, key: Key) -> Taken:
+        """Another graph on as many nodes as the file has, and weights."""
+        return self.training.takes(key)
+
+    def check_own(self, data: OwnGraph | None, weights: Weights | None) -> None:
+        self.training.check_own(data, weights)
+
+    def start_from(self, key: Key, data: OwnGraph | None = None, weights: Weights | None = None) -> State:
+        return self.training.start_from(key, data, weights)
 
     def step(self, state: State) -> State:
         return self.training.step(state)

@@ -44,7 +44,8 @@ class Sampling(NamedTuple):
 
     def scale(self) -> Float[Array, " group"]:
         """`p*_l N_l / S_l`."""
-        return self.scaling * (self.size / self.samples).astype(self.scaling.dtype)
+        dtype = self.scaling.dtype  # whole numbers divided by each other are float32, under x64 too
+        return self.scaling * (self.size.astype(dtype) / self.samples.astype(dtype))
 
 
 def sample_counts(sizes: tuple[int, ...], rates: Float[Array, " group"]) -> Int[Array, " group"]:

@@ -14,17 +14,20 @@ from jaxtyping import Array, Bool, Float, Int, PyTree, UInt32
 
 from lemmata.descent import Descent, Trained
 from lemmata.errors import require
+from lemmata.kernels import kernel, refuse_unless
+from lemmata.own import Taken, require_between
 from lemmata.studies.gcn_sampling import network
-from lemmata.studies.gcn_sampling.data import ChungLu, DegreeGroups, FileGroups, World, aggregate
+from lemmata.studies.gcn_sampling.data import (
+    ChungLu,
+    DegreeGroups,
+    FileGroups,
+    OwnGraph,
+    World,
+    aggregate,
+    check_own_graph,
+)
 from lemmata.studies.gcn_sampling.network import Weights
 from lemmata.studies.gcn_sampling.network.fields import Field, field_outputs, in_field, rooms_for, whole_field
-from lemmata.studies.gcn_sampling.trials.kernel import (
-    IN_KERNEL,
-    FieldStep,
-    by_kernel,
-    drawn_and_scaled,
-    field_step,
-)
 from lemmata.studies.gcn_sampling.trials.samplers import (
     ROWS,
     SCALED,
@@ -176,10 +179,37 @@ class Training(Trained):
     # Start and step ----------------------------------------------------------------------------------------------------
 
     def start(self, key: Key) -> State:
+        return self.start_from(key)
+
+    def takes(self, key: Key) -> Taken:
+        """An `OwnGraph` with any number of edges, and weights."""
+        drawn = jax.eval_shape(lambda: self.start(key))
+        world, pairs = drawn.world, jax.ShapeDtypeStruct((1, 2), jnp.int32)
+        form = OwnGraph(pairs, world.features, world.labels, world.order)  # pyright: ignore[reportArgumentType]  (shapes in place of arrays)
+        return Taken(form, drawn.weights, any_number=OwnGraph(True, False, False, False))  # pyright: ignore[reportArgumentType]
+
+    def check_own(self, data: OwnGraph | None, weights: Weights | None) -> None:
+        if data is not None:
+            check_own_graph(data, self.graph.widest)
+            if self.descent.loss == "cross-entropy":
+                require_between("data.labels", data.labels, 0, 1)
+                sums = np.asarray(jnp.sum(data.labels, axis=1))
+                require(
+                    bool(np.allclose(sums, 1, atol=1e-5)),
+                    "data.labels takes rows that sum to 1, the shares of the classes, for the cross-entropy.",
+                )
+        if weights is not None and self.parametrisation == "conventional":
+            require(
+                not (np.any(weights.bias1) or np.any(weights.bias2)),
+                "weights.bias1 and weights.bias2 take zeros with parametrisation=conventional, which has no biases.",
+            )
+
+    def start_from(self, key: Key, data: OwnGraph | None = None, weights: Weights | None = None) -> State:
         of_world, of_weights, way = jax.random.split(key, 3)
-        world = self.graph.draw(of_world, self.dtype)
-        sizes = (self.graph.features, self.width, self.graph.outputs)
-        weights = network.start(of_weights, *sizes, self.dtype, self.parametrisation == "conventional")
+        world = self.graph.draw(of_world, self.dtype) if data is None else data.world
+        if weights is None:
+            sizes = (self.graph.features, self.width, self.graph.outputs)
+            weights = network.start(of_weights, *sizes, self.dtype, self.parametrisation == "conventional")
         zero = jnp.zeros((), self.dtype)
         memory = self.descent.optimiser.init(weights)
         return State(
@@ -190,48 +220,10 @@ class Training(Trained):
         way = key_of(state.key)
         of_batch, own = jax.random.split(jax.random.fold_in(way, state.step))
         batch = state.world.order[jax.random.randint(of_batch, (self.descent.batch,), 0, self.labels)]
-        new, memory, loss, seen = self.moved(state, batch, jax.random.key_data(own))
+        new, memory, loss, seen = moved(self, state, batch, jax.random.key_data(own))
         return state._replace(
             weights=new, memory=memory, step=state.step + 1, loss=loss, seen=state.seen + seen
         )
-
-    def moved(self, state: State, batch: Int[Array, " top"], data: UInt32[Array, "2"]) -> Moved:
-        """One step of the optimiser on a batch, `data` being that of the step's own key: by the kernel where there is one for
-        what is asked."""
-        if not (self.in_kernel and by_kernel()):
-            return self.moved_plainly(state, batch, data)
-        return jax.lax.platform_dependent(
-            self, state, batch, data, cpu=Training.moved_by_kernel, default=Training.moved_plainly
-        )
-
-    def moved_plainly(self, state: State, batch: Int[Array, " top"], data: UInt32[Array, "2"]) -> Moved:
-        (loss, seen), slopes = self.slope(state, batch, key_of(data))
-        updates, memory = self.descent.optimiser.update(slopes, state.memory, state.weights)
-        new = jax.tree.map(lambda w, u: (w + u).astype(w.dtype), state.weights, updates)
-        frozen = ("bias1", "bias2") + (("readout",) if self.parametrisation == "document" else ())
-        new = new._replace(**{name: getattr(state.weights, name) for name in frozen})
-        return new, memory, loss, seen
-
-    @property
-    def in_kernel(self) -> bool:
-        """Whether the kernel has this setting: the document's practical one with plain descent."""
-        return (
-            (self.mode, self.engine, self.parametrisation) == ("practical", "field", "document")
-            and (self.descent.method, self.descent.loss) == ("gd", "squared")
-            and self.sampler in IN_KERNEL
-        )
-
-    def moved_by_kernel(self, state: State, batch: Int[Array, " top"], data: UInt32[Array, "2"]) -> Moved:
-        """What `moved_plainly` gives, from the kernel."""
-        of_graph, _, of_dropout = jax.random.split(key_of(data), 3)
-        world, groups = state.world, self.sampling()
-        given = FieldStep(
-            state.weights, world.graph, world.features, world.labels, batch,
-            words_of(of_graph, groups), *drawn_and_scaled(self.sampler, groups),
-            jax.random.key_data(jax.random.split(of_dropout)), self.dropout, self.descent.learning_rate,
-        )  # fmt: skip
-        new, loss, seen = field_step(given, self.graph.widest)
-        return new, state.memory, loss, seen
 
     def slope(
         self, state: State, batch: Int[Array, " top"], key: Key
@@ -406,3 +398,47 @@ class Training(Trained):
         squares = jnp.mean((found - world.labels) ** 2, axis=1)[world.order]
         known = jnp.arange(self.graph.nodes) < self.labels
         return jnp.mean(squares, where=known), jnp.mean(squares, where=~known)
+
+
+def moved_in_jax(trial: Training, state: State, batch: Int[Array, " top"], data: UInt32[Array, "2"]) -> Moved:
+    """One step of the optimiser on a batch, `data` being that of the step's own key."""
+    (loss, seen), slopes = trial.slope(state, batch, key_of(data))
+    updates, memory = trial.descent.optimiser.update(slopes, state.memory, state.weights)
+    new = jax.tree.map(lambda w, u: (w + u).astype(w.dtype), state.weights, updates)
+    frozen = ("bias1", "bias2") + (("readout",) if trial.parametrisation == "document" else ())
+    new = new._replace(**{name: getattr(state.weights, name) for name in frozen})
+    return new, memory, loss, seen
+
+
+KNOWN: tuple[Sampler, ...] = ("groups", "effective", "none")
+"""Samplers that the kernel has: those that know of a column no more than its group and whether it is drawn."""
+
+
+@kernel("gcn_step.cc", plain=moved_in_jax)
+def moved(trial: Training, state: State, batch: Array, data: Array) -> Moved:
+    """`moved_in_jax`. The kernel has the document's practical setting with plain descent."""
+    setting = trial.mode, trial.engine, trial.parametrisation, trial.descent.method, trial.descent.loss
+    refuse_unless(
+        setting == ("practical", "field", "document", "gd", "squared"), "the kernel has another setting"
+    )
+    refuse_unless(trial.sampler in KNOWN, f"the kernel has no sampler {trial.sampler}")
+    weights, world, graph, groups = state.weights, state.world, state.world.graph, trial.sampling()
+    of_graph, _, of_dropout = jax.random.split(key_of(data), 3)
+    used, scale = drawn_and_scaled(trial.sampler, groups)
+    threshold = jnp.round(jnp.asarray(trial.dropout) * 65536).astype(jnp.uint16)  # as in `fields.hidden`
+    share = 1 - jnp.asarray(trial.dropout, weights.w1.dtype)
+    w1, w2, loss, seen = moved.call(
+        "gcn_step", *weights, graph.start, graph.count, graph.column, graph.weight, world.features, world.labels, batch,
+        words_of(of_graph, groups), used.begin, used.size, used.samples, scale,
+        jax.random.key_data(jax.random.split(of_dropout)), threshold.astype(jnp.uint32), share, trial.descent.learning_rate,
+        in_place={0: 0, 1: 1}, widest=trial.graph.widest,
+    )  # fmt: skip
+    return weights._replace(w1=w1, w2=w2), state.memory, loss, seen
+
+
+def drawn_and_scaled(name: Sampler, groups: Sampling) -> tuple[Sampling, Float[Array, " group"]]:
+    """Groups with the numbers of nodes that the sampler draws, and what it multiplies their columns with."""
+    if name == "groups":
+        return groups, groups.scale()
+    whole = groups._replace(samples=groups.size)
+    return whole, groups.scaling if name == "effective" else jnp.ones_like(groups.scaling)

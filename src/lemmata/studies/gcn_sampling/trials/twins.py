@@ -8,6 +8,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from lemmata.errors import require
+from lemmata.own import Taken
+from lemmata.studies.gcn_sampling.data import OwnGraph
+from lemmata.studies.gcn_sampling.network import Weights
 from lemmata.studies.gcn_sampling.trials.training import State, Training
 from lemmata.trial import Descending, Key, Precision, Record, fixed
 
@@ -48,7 +51,17 @@ class Twins(Descending):
         return eqx.tree_at(lambda trial: trial.rates, self.training, every)
 
     def start(self, key: Key) -> Pair:
-        return Pair(self.training.start(key), self.twin.start(key))
+        return self.start_from(key)
+
+    def takes(self, key: Key) -> Taken:
+        """What the training takes; both twins get it."""
+        return self.training.takes(key)
+
+    def check_own(self, data: OwnGraph | None, weights: Weights | None) -> None:
+        self.training.check_own(data, weights)
+
+    def start_from(self, key: Key, data: OwnGraph | None = None, weights: Weights | None = None) -> Pair:
+        return Pair(self.training.start_from(key, data, weights), self.twin.start_from(key, data, weights))
 
     def step(self, state: Pair) -> Pair:
         return Pair(self.training.step(state.sampled), self.twin.step(state.effective))

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sparse
 from numpy import ndarray
 
-from lemmata.bench.graphs import adjacency, block_graph, degrees, distances
 from lemmata.errors import require
+from lemmata.parts.graphs import adjacency, block_graph, degrees, distances
 from lemmata.studies.graph_transformer.data.votes import DISCRIMINATIVE, Votes
 
 Generator = Literal["bipartite", "blocks", "distances"]

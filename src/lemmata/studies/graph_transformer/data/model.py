@@ -1,5 +1,6 @@
 """The data model: a graph of votes with noisy patterns as features, some labels flipped, some nodes labelled."""
 
+from collections.abc import Callable, Mapping
 from math import ceil, exp, log
 from typing import Any, NamedTuple
 
@@ -7,11 +8,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 from numpy import ndarray
 
 from lemmata.errors import require
+from lemmata.parts.graphs import adjacency, distances
 from lemmata.studies.graph_transformer.data.generate import Generator, Wanted, check_bipartite, drawn
+from lemmata.studies.graph_transformer.data.own import OwnGraph
 from lemmata.studies.graph_transformer.data.sampling import (
     Lists,
     Sampler,
@@ -37,7 +40,7 @@ LEAVES = ("discriminative", "confusion", "flipped", "feature_noise", "degree", "
 class Nodes(NamedTuple):
     """A drawn graph as training sees it. `label` may be flipped; `given` is the label that the graph was built with.
     `margin`, `largest` and `share` are Dbar(z), delta_z and the share of discriminative nodes at each distance,
-    `sampled_confusion` is eps_S of sampled sets."""
+    `sampled_confusion` is eps_S of sampled sets. `sets` is which nodes a node may draw, where the user handed that in."""
 
     patterns: Float[Array, "pattern dim"]
     features: Float[Array, "node dim"]
@@ -52,6 +55,7 @@ class Nodes(NamedTuple):
     largest: Int[Array, " bucket"]
     share: Float[Array, " bucket"]
     sampled_confusion: Float[Array, ""]
+    sets: Bool[Array, "node node"] | None = None
 
 
 class VoteGraph(eqx.Module):
@@ -144,36 +148,62 @@ class VoteGraph(eqx.Module):
             not self.file,
             "a graph file is not trained on: ask `lemmata predict graph-transformer` about it, or survey it (figure tables).",
         )
-        nodes, count = self.nodes, parts(sampler)
-        shapes = {
+        nodes = self.nodes
+        shapes = self._shapes(sampler) | {
             "patterns": ((self.patterns, self.dim), np.float32), "features": ((nodes, self.dim), np.float32),
             "distance": ((nodes, nodes), np.uint8), "pattern": ((nodes,), np.int32), "label": ((nodes,), np.int32),
-            "given": ((nodes,), np.int32), "members": ((count, nodes, nodes), np.int16), "count": ((count, nodes), np.int32),
-            "core": ((), np.int32), "order": ((nodes,), np.int32), "margin": ((self.buckets,), np.float32),
-            "largest": ((self.buckets,), np.int32), "share": ((self.buckets,), np.float32),
-            "sampled_confusion": ((), np.float32),
+            "given": ((nodes,), np.int32), "order": ((nodes,), np.int32),
         }  # fmt: skip
 
-        def made(bits: Array, leaves: dict[str, Array]) -> dict[str, ndarray]:
+        def made(rng: np.random.Generator, leaves: dict[str, ndarray]) -> dict[str, Any]:
             told = {name: value.item() for name, value in leaves.items()}
             flipped, noise, place = (told.pop(name) for name in ("flipped", "feature_noise", "at"))
-            rng = np.random.default_rng(np.asarray(bits))
-            found = self._found(rng, self.wanted._replace(**told), flipped, noise, sampler, place, sampled)
-            return {name: np.asarray(found[name], kind) for name, (_, kind) in shapes.items()}
+            return self._found(rng, self.wanted._replace(**told), flipped, noise, sampler, place, sampled)
 
         leaves = {"at": at} | {name: getattr(self, name) for name in LEAVES}
-        described = {name: jax.ShapeDtypeStruct(shape, kind) for name, (shape, kind) in shapes.items()}
-        found = jax.pure_callback(
-            made,
-            described,
-            jax.random.key_data(key),
-            jax.tree.map(jnp.asarray, leaves),
-            vmap_method="sequential",
-        )
-        # A callback answers in single precision, whatever the trial's own is.
-        found = {k: v.astype(dtype) if v.dtype == jnp.float32 else v for k, v in found.items()}
+        found = _on_the_host(made, shapes, key, leaves, dtype)
         drawn_lists = Lists(found.pop("members"), found.pop("count"))
         return Nodes(**found, lists=drawn_lists)
+
+    def taken(self, key: Key, own: OwnGraph, sampler: Sampler, sampled: int, dtype: np.dtype) -> Nodes:
+        """The nodes of a user's graph, with everything that training and record need to know of them."""
+
+        def made(rng: np.random.Generator, given: dict[str, ndarray]) -> dict[str, Any]:
+            sets = list(given.pop("sets"))
+            return self._described(rng, Votes(**given), sets, sampled)
+
+        given = {name: getattr(own, name) for name in ("distance", "pattern", "label", "sets")}
+        found = _on_the_host(made, self._shapes(sampler), key, given, dtype)
+        held = Lists(found.pop("members"), found.pop("count"))
+        named = own._asdict() | {"given": own.label, "sets": jnp.any(own.sets, axis=0)}
+        return Nodes(**named, **found, lists=held)
+
+    def own(
+        self,
+        edges: Int[ndarray, "edge two"],
+        patterns: Float[ndarray, "pattern dim"],
+        features: Float[ndarray, "node dim"],
+        pattern: Int[ndarray, " node"],
+        label: Int[ndarray, " node"],
+        order: Int[ndarray, " node"],
+        sampler: Sampler,
+        at: int = 1,
+    ) -> OwnGraph:
+        """Make a graph of an edge list, for `train(trial, data=...)`; its sets are those of the sampler."""
+        away = distances(adjacency(edges, len(label)), self.buckets - 1)
+        allowed = np.stack(masks(Votes(away, np.asarray(pattern), np.asarray(label)), sampler, at))
+        return OwnGraph(
+            *(jnp.asarray(one) for one in (patterns, features, away, pattern, label, order, allowed))
+        )
+
+    def _shapes(self, sampler: Sampler) -> dict[str, tuple[tuple[int, ...], Any]]:
+        """Shapes and types of what is computed from a graph and its sets."""
+        nodes, count, buckets = self.nodes, parts(sampler), self.buckets
+        return {
+            "members": ((count, nodes, nodes), np.int16), "count": ((count, nodes), np.int32), "core": ((), np.int32),
+            "margin": ((buckets,), np.float32), "largest": ((buckets,), np.int32), "share": ((buckets,), np.float32),
+            "sampled_confusion": ((), np.float32),
+        }  # fmt: skip
 
     def _found(
         self,
@@ -186,20 +216,48 @@ class VoteGraph(eqx.Module):
         sampled: int,
     ) -> dict[str, Any]:
         graph, given = self._on_host(rng, wanted, flipped)
-        members, count = lists(masks(graph, sampler, at))
         patterns = np.linalg.qr(rng.normal(size=(self.dim, self.dim)))[0][: self.patterns]
+        features = patterns[graph.pattern] + noise * rng.normal(size=(self.nodes, self.dim))
+        order = rng.permutation(self.nodes)
+        described = self._described(rng, graph, masks(graph, sampler, at), sampled)
+        return {
+            "patterns": patterns, "features": features, "order": order, "given": given, **described, **graph._asdict()
+        }  # fmt: skip
+
+    def _described(
+        self, rng: np.random.Generator, graph: Votes, allowed: list[Bool[ndarray, "node node"]], sampled: int
+    ) -> dict[str, Any]:
+        """What votes and sets of a graph are."""
+        members, count = lists(allowed)
         margin, largest, share = (
             _filled(one(graph), self.buckets)
             for one in (average_margin, largest_neighbourhood, discriminative_share)
         )
         core = core_distance(margin)
         return {
-            "patterns": patterns,
-            "features": patterns[graph.pattern] + noise * rng.normal(size=(self.nodes, self.dim)),
-            "order": rng.permutation(self.nodes), "given": given, "members": members, "count": count,
-            "core": core, "sampled_confusion": sampled_confusion(rng, graph, core, members, count, sampled),
-            "margin": margin, "largest": largest, "share": share, **graph._asdict(),
+            "members": members, "count": count, "core": core, "margin": margin, "largest": largest, "share": share,
+            "sampled_confusion": sampled_confusion(rng, graph, core, members, count, sampled),
         }  # fmt: skip
+
+
+def _on_the_host(
+    made: Callable[[np.random.Generator, dict[str, ndarray]], dict[str, Any]],
+    shapes: Mapping[str, tuple[tuple[int, ...], Any]],
+    key: Key,
+    given: Mapping[str, Any],
+    dtype: np.dtype,
+) -> dict[str, Array]:
+    """What `made(rng, given)` computes with NumPy, as arrays of a compiled program."""
+
+    def called(bits: Array, told: dict[str, Array]) -> dict[str, ndarray]:
+        found = made(np.random.default_rng(np.asarray(bits)), {n: np.asarray(one) for n, one in told.items()})
+        return {name: np.asarray(found[name], kind) for name, (_, kind) in shapes.items()}
+
+    described = {name: jax.ShapeDtypeStruct(shape, kind) for name, (shape, kind) in shapes.items()}
+    arrays = jax.tree.map(jnp.asarray, dict(given))
+    found = jax.pure_callback(called, described, jax.random.key_data(key), arrays, vmap_method="sequential")
+    # A callback answers in single precision, whatever the trial's own is.
+    return {k: v.astype(dtype) if v.dtype == jnp.float32 else v for k, v in found.items()}
 
 
 def _filled(by_distance: ndarray, buckets: int) -> ndarray:

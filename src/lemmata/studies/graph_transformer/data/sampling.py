@@ -1,17 +1,15 @@
 """Sampled node sets S_n^t. Which nodes may be drawn is a list for every node, made once on the host; a step draws from the
 lists without replacement, in fixed shapes."""
 
-from functools import partial
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int, UInt8
+from jaxtyping import Array, Bool, Int, UInt8, UInt32
 from numpy import ndarray
 
-from lemmata import native
+from lemmata.kernels import kernel
 from lemmata.studies.graph_transformer.data.votes import Votes, average_margin, core_distance
 from lemmata.threefry import key_of
 from lemmata.trial import Key
@@ -110,12 +108,6 @@ def sampled(
 
 # Draws of a step -------------------------------------------------------------------------------------------------------
 
-KERNEL = Path(__file__).with_name("sampling.cc")
-
-
-def by_kernel() -> bool:
-    return native.loaded(KERNEL, "graph_places", "graph_sets")
-
 
 def shuffled(key: Key, nodes: int, first: int | Array) -> Int[Array, " node"]:
     """0..nodes-1, the `first` of them in random order before the others: one sort of random numbers that carry their place in
@@ -128,68 +120,46 @@ def shuffled(key: Key, nodes: int, first: int | Array) -> Int[Array, " node"]:
     return (jnp.sort(marked) & ((1 << low) - 1)).astype(jnp.int32)
 
 
-def places_of_batch(
-    key: Key, nodes: int, first: int | Array, begin: int | Array, size: int
+def places_of_shuffled(
+    data: UInt32[Array, "2"], first: int | Array, begin: int | Array, nodes: int, size: int
 ) -> Int[Array, " batch"]:
-    """`size` places of `shuffled` nodes from `begin` on; after the `first` of them it begins anew. By the kernel where there
-    is one: it sorts no more than it has to."""
-    given = [jax.random.key_data(key), *(jnp.asarray(n, jnp.int32) for n in (first, begin))]
+    """`size` places of `shuffled` nodes from `begin` on, by the data of a key; after the `first` of them it begins anew."""
+    return shuffled(key_of(data), nodes, first)[(begin + jnp.arange(size)) % first]
 
-    def plainly(data: Array, first: Array, begin: Array) -> Array:
-        return shuffled(key_of(data), nodes, first)[(begin + jnp.arange(size)) % first]
 
-    def sorted_around(data: Array, first: Array, begin: Array) -> Array:
-        found = jax.ShapeDtypeStruct((size,), jnp.int32)
-        call = jax.ffi.ffi_call("graph_places", found, vmap_method="broadcast_all")
-        return call(data, first, begin, nodes=nodes)
-
-    if not by_kernel():
-        return plainly(*given)
-    return jax.lax.platform_dependent(*given, cpu=sorted_around, default=plainly)
+@kernel("graph_sampling.cc", plain=places_of_shuffled)
+def places_of_batch(data: Array, first: int | Array, begin: int | Array, nodes: int, size: int) -> Array:
+    """`places_of_shuffled`, sorting no more than it has to."""
+    first, begin = (jnp.asarray(number, jnp.int32) for number in (first, begin))
+    return places_of_batch.call("graph_places", data, first, begin, nodes=nodes, size=size)
 
 
 Drawn = tuple[Int[Array, "batch slot"], Int[Array, "batch slot"], Bool[Array, "batch slot"]]
 """Members of sets, their distances, and which slots are filled."""
 
 
-def sampled_with_distances(
-    key: Key,
+def sampled_plainly(
+    data: UInt32[Array, "2"],
     held: Lists,
     distance: UInt8[Array, "node node"],
     nodes: Int[Array, " batch"],
     size: int,
     itself: bool,
 ) -> Drawn:
-    """`sampled` sets, and how far their members are: by the kernel where there is one."""
-    data = jax.random.key_data(key)
-    if not by_kernel():
-        return sampled_plainly(data, held, distance, nodes, size, itself)
-    return jax.lax.platform_dependent(
-        data,
-        held,
-        distance,
-        nodes,
-        cpu=partial(sampled_by_kernel, size=size, itself=itself),
-        default=partial(sampled_plainly, size=size, itself=itself),
-    )
-
-
-def sampled_plainly(
-    data: Array, held: Lists, distance: Array, nodes: Array, size: int, itself: bool
-) -> Drawn:
+    """`sampled` sets by the data of a key, and how far their members are."""
     members, filled = sampled(key_of(data), held, nodes, size, itself)
     return members, distance[nodes[:, None], members].astype(jnp.int32), filled
 
 
-def sampled_by_kernel(
+@kernel("graph_sampling.cc", plain=sampled_plainly)
+def sampled_with_distances(
     data: Array, held: Lists, distance: Array, nodes: Array, size: int, itself: bool
 ) -> Drawn:
+    """`sampled_plainly`."""
     parts = held.members.shape[0]
-    shape = (nodes.shape[0], size // parts * parts + itself)
-    found = [jax.ShapeDtypeStruct(shape, kind) for kind in (jnp.int32, jnp.int32, bool)]
-    call = jax.ffi.ffi_call("graph_sets", found, vmap_method="broadcast_all")
-    members, away, filled = call(data, *held, distance, nodes.astype(jnp.int32), itself=int(itself))
-    return members, away, filled
+    slots = size // parts * parts + itself
+    given = data, *held, distance, nodes
+    return sampled_with_distances.call("graph_sets", *given, itself=itself, slot=slots)
 
 
 def sampled_confusion(

@@ -9,8 +9,8 @@ import scipy.sparse as sparse
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
-from lemmata.bench.graphs import GraphFile, block_graph, distances, read_graph, require_neighbours
 from lemmata.errors import require
+from lemmata.parts.graphs import GraphFile, block_graph, distances, read_graph, require_neighbours
 
 Spectrum = Literal["moment", "covariance"]
 """Whose eigenvectors describe a class: X^T X / n of its features as they are, or their covariance."""

@@ -12,8 +12,9 @@ import scipy.sparse as sparse
 from jaxtyping import Array, Bool, Float, Int, Integer
 from numpy import ndarray
 
-from lemmata.bench.graphs import adjacency, block_graph, degrees, distances, normalised
 from lemmata.errors import require
+from lemmata.parts.graphs import adjacency, block_graph, degrees, distances, normalised
+from lemmata.studies.graph_transformer.data.own import OwnClasses
 from lemmata.studies.graph_transformer.data.votes import Votes
 from lemmata.trial import Key, fixed
 
@@ -240,6 +241,17 @@ class FourClassGraph(eqx.Module):
             "margin": pair_margins(distance, pattern, label, self.buckets),
         }  # fmt: skip
 
+    def margin_of(self, key: Key, own: OwnClasses, dtype: np.dtype) -> Float[Array, "2 bucket"]:
+        """The margins of nodes that a user hands in."""
+
+        def made(
+            rng: np.random.Generator, distance: ndarray, pattern: ndarray, label: ndarray
+        ) -> dict[str, ndarray]:
+            return {"margin": pair_margins(distance, pattern, label, self.buckets)}
+
+        given = {name: getattr(own, name) for name in ("distance", "pattern", "label")}
+        return on_host(made, {"margin": (2, self.buckets)}, key, given, dtype)["margin"]
+
     def _table(
         self, rng: np.random.Generator, pattern: ndarray, label: ndarray, group: int, confusion: float
     ) -> Integer[ndarray, "node node"]:
@@ -294,7 +306,8 @@ def on_host(
 
     def called(bits: Array, told: dict[str, Array]) -> dict[str, ndarray]:
         rng = np.random.default_rng(np.asarray(bits))
-        found = made(rng, **{name: value.item() for name, value in told.items()})
+        plain = {name: np.asarray(value) for name, value in told.items()}
+        found = made(rng, **{name: value if value.ndim else value.item() for name, value in plain.items()})
         return {name: np.asarray(found[name], one.dtype) for name, one in described.items()}
 
     found = jax.pure_callback(

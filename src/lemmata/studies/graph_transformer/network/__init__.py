@@ -10,17 +10,17 @@ d(s, n) is the shortest-path distance, Z - 1 standing for that and more (3.2). A
 import math
 from collections.abc import Mapping
 from itertools import accumulate
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from lemmata import native
-from lemmata.bench.starts import carrier, signs, turned
 from lemmata.errors import require
+from lemmata.kernels import kernel
+from lemmata.parts.starts import carrier, signs, turned
 from lemmata.trial import Key, fixed
 
 Kind = Literal["transformer", "no-position", "frozen", "gcn"]
@@ -65,9 +65,10 @@ def attention(
     """alpha, the weight of each slot (of all its copies together)."""
     pulled = asking @ (weights.query.T @ weights.key)
     logits = _along(seen.tokens, pulled) + _at(weights.bias, seen.distance)
-    raised = seen.many * jnp.exp(
-        logits - jnp.max(jnp.where(seen.many > 0, logits, -jnp.inf), axis=1, keepdims=True)
-    )
+    logits = jnp.where(
+        seen.many > 0, logits, -jnp.inf
+    )  # e^logit of an empty slot could overflow: 0 inf is NaN
+    raised = seen.many * jnp.exp(logits - jnp.max(logits, axis=1, keepdims=True))
     return raised / jnp.sum(raised, axis=1, keepdims=True)
 
 
@@ -157,16 +158,11 @@ def slope(
     )
 
 
-KERNEL = Path(__file__).with_name("slope.cc")
 TOKEN = 32
 """Tokens of so many bytes, or several times as many, the kernel takes as they are."""
 
 
-def by_kernel() -> bool:
-    return native.loaded(KERNEL, "graph_slope_float32", "graph_slope_float64")
-
-
-def slope_of_sets(
+def slope_of_gathered(
     weights: Parameters,
     signs: Float[Array, " neuron"],
     asking: Int[Array, " batch"],
@@ -174,31 +170,19 @@ def slope_of_sets(
     label: Int[Array, " node"],
     margin: float | Array = 1.0,
 ) -> tuple[Float[Array, ""], Parameters]:
-    """`slope` on sets of rows of a table, for nodes that are rows of it, too; labels are those of all rows. By the kernel where
-    there is one, in half the time."""
-    given = (weights, signs, asking, sets, label, jnp.asarray(margin, signs.dtype))
-    if not by_kernel():
-        return slope_of_gathered(*given)
-    return jax.lax.platform_dependent(*given, cpu=slope_by_kernel, default=slope_of_gathered)
-
-
-def slope_of_gathered(
-    weights: Parameters, signs: Array, asking: Array, sets: Sets, label: Array, margin: Array
-) -> tuple[Float[Array, ""], Parameters]:
+    """`slope` on sets of rows of a table, for nodes that are rows of it, too; labels are those of all rows."""
     return slope(weights, signs, sets.table[asking], sets.seen, label[asking], margin)
 
 
-def slope_by_kernel(
-    weights: Parameters, signs: Array, asking: Array, sets: Sets, label: Array, margin: Array
+@kernel("graph_slope.cc", plain=slope_of_gathered)
+def slope_of_sets(
+    weights: Parameters, signs: Array, asking: Array, sets: Sets, label: Array, margin: float | Array = 1.0
 ) -> tuple[Float[Array, ""], Parameters]:
-    """What `slope_of_gathered` gives, from the kernel. Tokens are filled up here, which is done once for all steps of a loop."""
-    dtype = signs.dtype
-    found = [jax.ShapeDtypeStruct(like.shape, dtype) for like in (margin, *weights)]
-    call = jax.ffi.ffi_call(f"graph_slope_{dtype}", found, vmap_method="broadcast_all")
-    table = jnp.pad(sets.table, ((0, 0), (0, -sets.table.shape[1] % (TOKEN // dtype.itemsize))))
-    named = (asking, sets.members, sets.distance, sets.filled, label)
-    whole = (one if one.dtype == bool else one.astype(jnp.int32) for one in named)
-    loss, *gradient = call(*weights, signs, table, *whole, margin)
+    """`slope_of_gathered`. Tokens are filled up here, which is done once for all steps of a loop."""
+    table = jnp.pad(sets.table, ((0, 0), (0, -sets.table.shape[1] % (TOKEN // signs.dtype.itemsize))))
+    loss, *gradient = slope_of_sets.call(
+        "graph_slope", *weights, signs, table, asking, sets.members, sets.distance, sets.filled, label, margin
+    )
     return loss, Parameters(*gradient)
 
 
@@ -285,6 +269,17 @@ class Network(eqx.Module):
             none = jnp.zeros_like(weights.query)
             weights = weights._replace(query=none, key=none, bias=jnp.zeros(buckets, dtype))
         return weights, signs(sign, (self.neurons,), self.neurons**-0.5, dtype)
+
+    def check_own(self, weights: Parameters | None) -> None:
+        """Refuse weights that the kind of network does not have."""
+        if weights is None:
+            return
+        none = {"gcn": ("query", "key", "bias"), "no-position": ("bias",)}.get(self.kind, ())
+        for name in none:
+            require(
+                not np.any(getattr(weights, name)),
+                f"network.kind={self.kind} has no {name}: weights.{name} takes zeros.",
+            )
 
     def trained(self, gradient: Parameters) -> Parameters:
         """The gradient of what is trained; zero elsewhere."""

@@ -9,15 +9,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from lemmata.bench.graphs import read_graph
-from lemmata.bench.probes import cosines, directions, lengths
 from lemmata.descent import Descent, Draw, Learner, Learning
 from lemmata.errors import require
+from lemmata.own import Taken
+from lemmata.parts.graphs import read_graph
+from lemmata.parts.probes import cosines, directions, lengths
 from lemmata.studies.graph_transformer.data import surveys
 from lemmata.studies.graph_transformer.data.model import Nodes, VoteGraph
+from lemmata.studies.graph_transformer.data.own import OwnGraph, check_graph
 from lemmata.studies.graph_transformer.data.sampling import (
     WITHOUT_ITSELF,
     Sampler,
+    parts,
     places_of_batch,
     sampled_with_distances,
 )
@@ -150,7 +153,7 @@ class GraphTraining(Learner):
         return self.data.labelled
 
     @property
-    def steps(self) -> int:
+    def steps(self) -> int | Array:
         """A single pass ends when every label was used."""
         once = self.descent.batches == "single-pass"
         return self.data.labelled // self.descent.batch if once else self.descent.steps
@@ -172,30 +175,65 @@ class GraphTraining(Learner):
             return data[jax.random.randint(jax.random.fold_in(way, step), (size,), 0, labelled)]
         epochs = jnp.maximum(labelled // size, 1)
         key, begin = jax.random.fold_in(way, step // epochs), (step % epochs) * size
-        return data[places_of_batch(key, data.shape[0], labelled, begin, size)]
+        return data[places_of_batch(jax.random.key_data(key), labelled, begin, data.shape[0], size)]
 
     @property
     def itself(self) -> bool:
         return self.sampler not in WITHOUT_ITSELF
 
     def draw(self, key: Key) -> Draw:
+        return self.draw_with(key, None, None)
+
+    def takes(self, key: Key) -> Taken:
+        """A graph of as many nodes as are drawn; weights of the drawn shapes."""
+        drawn = jax.eval_shape(lambda: self.draw(key))
+        if self.simulator == "patterns":
+            refusal = (
+                "the simulator 'patterns' counts drawn patterns and takes no graph; use simulator=nodes."
+            )
+            return Taken(refusal, drawn.params)
+        nodes = drawn.world.nodes
+        shapes: dict = {name: getattr(nodes, name) for name in OwnGraph._fields}
+        shapes["sets"] = jax.ShapeDtypeStruct((parts(self.sampler), *nodes.distance.shape), bool)
+        own = OwnGraph(**shapes)
+        return Taken(own, drawn.params)
+
+    def check_own(self, data: OwnGraph | None, weights: Parameters | None) -> None:
+        self.network.check_own(weights)
+        if data is None:
+            return
+        check_graph(data, self.data.buckets)
+        least = min(np.bincount(data.pattern, minlength=DISCRIMINATIVE)[:DISCRIMINATIVE])
+        require(
+            self.probes != "neurons" or least >= _group(self),
+            f"the neuron probes look at {_group(self)} nodes of either discriminative pattern, and a pattern has {least}; "
+            "use probes=none.",
+        )
+
+    def draw_with(self, key: Key, data: OwnGraph | None, weights: Parameters | None) -> Draw:
         data_key, network_key = jax.random.split(key)
-        nodes = self.data.draw(data_key, self.sampler, self.at, self.sampled, jnp.dtype(self.precision))
-        weights, signs = self.network.draw(
+        dtype = jnp.dtype(self.precision)
+        if data is None:
+            nodes = self.data.draw(data_key, self.sampler, self.at, self.sampled, dtype)
+        else:
+            nodes = self.data.taken(data_key, data, self.sampler, self.sampled, dtype)
+        drawn, signs = self.network.draw(
             network_key, nodes.patterns, self.data.buckets, self.data.feature_noise
         )
-        lucky = jnp.zeros((2, self.network.neurons), bool)
-        world = World(nodes, signs, weights, lucky)
+        used = drawn if weights is None else weights
+        world = World(nodes, signs, used, jnp.zeros((2, self.network.neurons), bool))
         if self.probes == "neurons":
             world = world._replace(lucky=lucky_neurons(self, world))
-        return Draw(weights, nodes.order, world)
+        return Draw(used, nodes.order, world)
 
     def sets(self, batch: Int[Array, " batch"], world: World, key: Key) -> Sets:
         """The sets that a step draws for its nodes."""
         nodes = world.nodes
         return Sets(
             nodes.features,
-            *sampled_with_distances(key, nodes.lists, nodes.distance, batch, self.sampled, self.itself),
+            *sampled_with_distances(
+                jax.random.key_data(key), nodes.lists, nodes.distance, batch, self.sampled, self.itself
+            ),
         )
 
     def seen(self, batch: Int[Array, " batch"], world: World, key: Key) -> Seen:
@@ -296,7 +334,11 @@ def looked(
 
 
 def allowed(trial: GraphTraining, nodes: Nodes, node: Array, distance: Array, everyone: Array) -> Array:
-    """T^n: all that the sampler could draw; an oracle is not asked in tests."""
+    """T^n: all that the sampler could draw, or the user's sets hold; an oracle is not asked in tests."""
+    if nodes.sets is not None:
+        there = nodes.sets[node]
+        alone = trial.itself | ~jnp.any(there)
+        return there | (alone & (everyone == node))
     if trial.sampler == "graph":
         return jnp.ones_like(everyone, bool)
     if trial.sampler in WITHOUT_ITSELF:
@@ -368,7 +410,7 @@ def neurons(trial: GraphTraining, state: Learning) -> dict[str, Array]:
     rest = 1 - jnp.max(weight, axis=0)
     inside = jnp.sum((now.hidden.T @ value) ** 2, axis=1)
     shift = (now.value - then.value) @ base.T
-    gates = [jnp.mean(_gates(trial, now, world, k), axis=0) for k in (0, 1)]
+    gates = [jnp.mean(_gates(trial, now, world, k), axis=0, dtype=weight.dtype) for k in (0, 1)]
     return {
         "along": weight @ (now.hidden.T @ value) / each,
         "neuron_size": jnp.stack(

@@ -10,6 +10,13 @@ from jaxtyping import Array, Float, Int
 
 from lemmata.descent import Descent, Draw, Learner, Learning
 from lemmata.errors import require
+from lemmata.own import Taken
+from lemmata.studies.graph_transformer.data.own import (
+    OwnClasses,
+    OwnClusters,
+    OwnGraphs,
+    check_graph,
+)
 from lemmata.studies.graph_transformer.data.sampling import subset
 from lemmata.studies.graph_transformer.data.variants import ClusterGraph, FourClassGraph, GraphSet
 from lemmata.studies.graph_transformer.network import (
@@ -94,11 +101,25 @@ class ClusterTraining(Learner):
         return self.data.labelled
 
     def draw(self, key: Key) -> Draw:
+        return self.draw_with(key, None, None)
+
+    def takes(self, key: Key) -> Taken:
+        """A graph of as many nodes as are drawn, its positions beside the features; weights of the drawn shapes."""
+        graph = jax.eval_shape(lambda: self.data.draw(key, jnp.dtype(self.precision)))
+        return Taken(OwnClusters(**graph), jax.eval_shape(lambda: self.draw(key)).params)
+
+    def check_own(self, data: OwnClusters | None, weights: Parameters | None) -> None:
+        self.network.check_own(weights)
+        if data is not None:
+            check_graph(data, 1)
+
+    def draw_with(self, key: Key, data: OwnClusters | None, weights: Parameters | None) -> Draw:
         data_key, network_key = jax.random.split(key)
-        found = self.data.draw(data_key, jnp.dtype(self.precision))
-        weights, signs = self.network.draw(network_key, found["patterns"], 1, self.data.feature_noise)
-        known, tests = jnp.split(found["order"], [self.data.labelled])
-        return Draw(weights, known, Placed(found["features"], found["cluster"], found["label"], tests, signs))
+        own = OwnClusters(**self.data.draw(data_key, jnp.dtype(self.precision))) if data is None else data
+        drawn, signs = self.network.draw(network_key, own.patterns, 1, self.data.feature_noise)
+        known, tests = jnp.split(own.order, [self.data.labelled])
+        world = Placed(own.features, own.cluster, own.label, tests, signs)
+        return Draw(drawn if weights is None else weights, known, world)
 
     def sets(self, batch: Int[Array, " batch"], world: Placed, key: Key) -> Sets:
         members = others(key, batch, self.data.nodes, self.sampled)
@@ -155,16 +176,29 @@ class GraphSetTraining(Learner):
         return self.data.labelled
 
     def draw(self, key: Key) -> Draw:
+        return self.draw_with(key, None, None)
+
+    def takes(self, key: Key) -> Taken:
+        """As many graphs of as many nodes as are drawn; weights of the drawn shapes."""
+        graphs = jax.eval_shape(lambda: self.data.draw(key, jnp.dtype(self.precision)))
+        return Taken(OwnGraphs(**graphs), jax.eval_shape(lambda: self.draw(key)).params)
+
+    def check_own(self, data: OwnGraphs | None, weights: Parameters | None) -> None:
+        self.network.check_own(weights)
+        if data is not None:
+            check_graph(data, self.data.buckets)
+
+    def draw_with(self, key: Key, data: OwnGraphs | None, weights: Parameters | None) -> Draw:
         data_key, network_key = jax.random.split(key)
-        found = self.data.draw(data_key, jnp.dtype(self.precision))
-        weights, signs = self.network.draw(
-            network_key, found.pop("patterns"), self.data.buckets, self.data.feature_noise
+        own = OwnGraphs(**self.data.draw(data_key, jnp.dtype(self.precision))) if data is None else data
+        drawn, signs = self.network.draw(
+            network_key, own.patterns, self.data.buckets, self.data.feature_noise
         )
-        graphs, many = Graphs(**found), self.data.labelled
+        graphs, many = Graphs(own.features, own.distance, own.label), self.data.labelled
         known, tests = (
             jax.tree.map(lambda part, at=at: part[at], graphs) for at in (slice(many), slice(many, None))
         )
-        return Draw(weights, known, (tests, signs))
+        return Draw(drawn if weights is None else weights, known, (tests, signs))
 
     def told(
         self, params: Parameters, graphs: Graphs, signs: Float[Array, " neuron"]
@@ -228,16 +262,35 @@ class FourClassTraining(Learner):
         return self.data.labelled
 
     def draw(self, key: Key) -> Draw:
+        return self.draw_with(key, None, None)
+
+    def takes(self, key: Key) -> Taken:
+        """As many nodes as are drawn; weights of the drawn shapes, those of both networks stacked."""
+        nodes = jax.eval_shape(lambda: self.data.draw(key, jnp.dtype(self.precision)))
+        nodes.pop("margin")
+        own = OwnClasses(**nodes, pattern=nodes["order"])
+        return Taken(own, jax.eval_shape(lambda: self.draw(key)).params)
+
+    def check_own(self, data: OwnClasses | None, weights: Parameters | None) -> None:
+        self.network.check_own(weights)
+        if data is not None:
+            check_graph(data, self.data.buckets)
+
+    def draw_with(self, key: Key, data: OwnClasses | None, weights: Parameters | None) -> Draw:
         data_key, *network_keys = jax.random.split(key, 3)
-        found = self.data.draw(data_key, jnp.dtype(self.precision))
+        dtype = jnp.dtype(self.precision)
+        if data is None:
+            found = self.data.draw(data_key, dtype)
+        else:
+            found = data._asdict() | {"margin": self.data.margin_of(data_key, data, dtype)}
         both = [
             self.network.draw(one, found["patterns"], self.data.buckets, self.data.feature_noise)
             for one in network_keys
         ]
-        weights, signs = jax.tree.map(lambda *parts: jnp.stack(parts), *both)
+        drawn, signs = jax.tree.map(lambda *parts: jnp.stack(parts), *both)
         known, tests = jnp.split(found["order"], [self.data.labelled])
         world = Paired(found["features"], found["distance"], found["label"], tests, found["margin"], signs)
-        return Draw(weights, known, world)
+        return Draw(drawn if weights is None else weights, known, world)
 
     def told(
         self, params: Parameters, world: Paired, asking: Int[Array, " batch"], seen: Seen

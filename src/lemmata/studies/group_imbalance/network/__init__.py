@@ -7,10 +7,8 @@ K = 1 is logistic regression. Labels y may be soft (in [0, 1]). In place of the 
 the sigmoid of 2t, or (1 + erf t) / 2 (the document's footnote on other activations).
 """
 
-from functools import partial
 from itertools import permutations
 from math import pi, sqrt
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -19,7 +17,7 @@ import numpy as np
 import scipy
 from jaxtyping import Array, Bool, Float
 
-from lemmata import native
+from lemmata.kernels import kernel, refuse_unless
 
 Numbers = Any  # an array of JAX or of NumPy
 Kind = Literal["sigmoid", "tanh", "erf"]
@@ -27,8 +25,6 @@ STEEPEST: dict[Kind, float] = {"sigmoid": 1 / 4, "tanh": 1.0, "erf": 4 / pi}
 """The largest phi'^2 / (phi (1 - phi)): the Fisher information is at most this over K times the inputs' second moments."""
 SPEED: dict[Kind, int] = {"sigmoid": 1, "tanh": 2}
 """What multiplies the logits of an activation that is a sigmoid."""
-KERNEL = Path(__file__).with_name("gradients.cc")
-HANDLERS = ("imbalance_gradients_float32", "imbalance_gradients_float64")
 TINY = 1e-300  # where a probability would underflow
 BLOCK = 512  # samples whose outer products fit in a cache together
 
@@ -110,9 +106,10 @@ def local(logits: Numbers, labels: Numbers, kind: Kind = "sigmoid") -> Local:
     up, down = (xp.maximum(xp.sum(side, 0), TINY) for side in (each.up, each.down))  # K H and K (1 - H)
     loss = -labels * xp.log(up / neurons) - (1 - labels) * xp.log(down / neurons)
     pull = (labels * down - (1 - labels) * up) / (up * down)
-    weight = labels / up**2 + (1 - labels) / down**2
+    rise, fall = each.first / up, each.first / down  # squares of `up` may underflow
     own = xp.eye(neurons).reshape(neurons, neurons, *(1,) * (logits.ndim - 1))
-    curve = weight * each.first[:, None] * each.first[None, :] - own * (pull * each.second)[:, None]
+    curve = labels * rise[:, None] * rise[None, :] + (1 - labels) * fall[:, None] * fall[None, :]
+    curve = curve - own * (pull * each.second)[:, None]
     return Local(loss, -pull * each.first, curve)
 
 
@@ -141,40 +138,15 @@ def _logits(weights: Float[Array, "starts dim neurons"], inputs: Array) -> Array
     return (weights.transpose(2, 0, 1).reshape(-1, dim) @ inputs.T).reshape(neurons, starts, -1)
 
 
-def gradients(
+def gradients_in_blocks(
     weights: Float[Array, "starts dim neurons"],
     inputs: Array,
     labels: Array,
     kind: Kind = "sigmoid",
     valued: bool = True,
 ) -> tuple[Array, Array]:
-    """The risk and its gradient (C.71) at several weights at once, in one pass over the samples; by the kernel where there is
-    one. Where the risk is not asked for (`valued`) it is 0."""
-    if kind not in SPEED or not native.loaded(KERNEL, *HANDLERS):
-        return gradients_in_blocks(kind, valued, weights, inputs, labels)
-    return jax.lax.platform_dependent(
-        *(weights, inputs, labels),
-        cpu=partial(gradients_by_kernel, kind, valued),
-        default=partial(gradients_in_blocks, kind, valued),
-    )
-
-
-def gradients_by_kernel(
-    kind: Kind, valued: bool, weights: Array, inputs: Array, labels: Array
-) -> tuple[Array, Array]:
-    """What `gradients_in_blocks` gives, from the kernel."""
-    found = [jax.ShapeDtypeStruct(shape, inputs.dtype) for shape in (weights.shape[:1], weights.shape)]
-    name = f"imbalance_gradients_{inputs.dtype}"
-    call = jax.ffi.ffi_call(name, found, vmap_method="sequential")
-    given = (part.astype(inputs.dtype) for part in (weights, inputs, labels))
-    risk, gradient = call(*given, speed=np.int64(SPEED[kind]), valued=np.int64(valued))
-    return risk, gradient
-
-
-def gradients_in_blocks(
-    kind: Kind, valued: bool, weights: Array, inputs: Array, labels: Array
-) -> tuple[Array, Array]:
-    """Block by block."""
+    """The risk and its gradient (C.71) at several weights at once, in one pass over the samples, block by block. Where the risk
+    is not asked for (`valued`) it is 0."""
     starts, dim, neurons = weights.shape
 
     def add(total: tuple[Array, Array], block: _Blocks) -> tuple[tuple[Array, Array], None]:
@@ -186,6 +158,16 @@ def gradients_in_blocks(
     zero = jnp.zeros(starts, inputs.dtype), jnp.zeros((neurons * starts, dim), inputs.dtype)
     (loss, gradient), _ = jax.lax.scan(add, zero, _blocks(inputs, labels))
     return loss, gradient.reshape(neurons, starts, dim).transpose(1, 2, 0)
+
+
+@kernel("imbalance_gradients.cc", plain=gradients_in_blocks)
+def gradients(
+    weights: Array, inputs: Array, labels: Array, kind: Kind = "sigmoid", valued: bool = True
+) -> tuple[Array, Array]:
+    """`gradients_in_blocks`."""
+    refuse_unless(kind in SPEED, f"the kernel knows sigmoids, not {kind}")
+    given = (part.astype(inputs.dtype) for part in (weights, inputs, labels))
+    return gradients.call("imbalance_gradients", *given, lanes="sequential", speed=SPEED[kind], valued=valued)
 
 
 def value_and_gradient(

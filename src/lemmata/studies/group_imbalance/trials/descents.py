@@ -9,7 +9,8 @@ from jaxtyping import Array, Bool, Float
 
 from lemmata.descent import Descent, Draw, Learner, Learning
 from lemmata.errors import require
-from lemmata.studies.group_imbalance.data import Population, Samples, World, fresh_inputs
+from lemmata.own import Taken, require_between
+from lemmata.studies.group_imbalance.data import Population, World, fresh_inputs
 from lemmata.studies.group_imbalance.network import (
     STEEPEST,
     Kind,
@@ -49,7 +50,10 @@ class Descents(Learner):
     `step_rule`: `curvature` is 1 / lambda_max of the Hessian at the start; `explicit` 4K / lambda_max of the inputs'
     second moments (of a sigmoid); `theory` 1 / M_2; each times `descent.learning_rate`. `start`: `local` is W* + E with |E|_F =
     `radius` (on the sphere), `far` has entries N(0, `far_std`^2). The run ends when it is within `arrive` of W_n, or
-    at the last step."""
+    at the last step.
+
+    With data or weights of one's own W_n, the curvatures and the step are those of the samples and the start that are used; W*
+    and the fresh inputs are the population's."""
 
     name: ClassVar = "group-imbalance/descent"
     lockstep: ClassVar = False
@@ -100,14 +104,26 @@ class Descents(Learner):
         """Mixture and teacher of the run with this key."""
         return self.population.world(jax.random.split(jax.random.split(key)[0], 5)[0])
 
+    def takes(self, key: Key) -> Taken:
+        """Inputs and labels of any number of samples; labels may be soft."""
+        return Learner.takes(self, key)._replace(any_number=True)
+
+    def check_own(self, data: tuple[Array, Array] | None, weights: Array | None) -> None:
+        if data is not None:
+            require_between("data[1] (labels)", data[1], 0, 1)
+
     def draw(self, key: Key) -> Draw:
+        return self.draw_with(key, None, None)
+
+    def draw_with(self, key: Key, data: tuple[Array, Array] | None, weights: Array | None) -> Draw:
         world_key, data_key, start_key, noise_key, test_key = jax.random.split(key, 5)
         world = self.population.world(world_key)
-        data = self.population.draw(data_key, world)
+        inputs, labels = self.population.draw(data_key, world)[:2] if data is None else data
         near = world.teacher + around(start_key, world.teacher.shape, self.radius)
         far = self.far_std * jax.random.normal(start_key, world.teacher.shape)
-        start = near if self.start_at == "local" else far
-        found = self._critical(near, data)
+        drawn = near if self.start_at == "local" else far
+        start = drawn if weights is None else weights
+        found = self._critical(near, inputs, labels)
         spectrum = jnp.linalg.eigvalsh(found.here.hessian[0])
         flat = jnp.linalg.norm(found.here.gradient[0]) <= 1e-9
         sight = Sight(
@@ -115,12 +131,12 @@ class Descents(Learner):
             found.weights[0],
             flat & (spectrum[0] > 1e-8 * spectrum[-1]),
             spectrum,
-            jnp.linalg.eigvalsh(fisher(world.teacher, data.inputs, self.population.activation)),
-            self._step(start, data.inputs, data.labels, world),
-            self._noise(noise_key),
+            jnp.linalg.eigvalsh(fisher(world.teacher, inputs, self.population.activation)),
+            self._step(start, inputs, labels, world),
+            self._noise(noise_key, len(labels)),
             fresh_inputs(test_key, world, self.test_points),
         )
-        return Draw(start, (data.inputs, data.labels), sight)
+        return Draw(start, (inputs, labels), sight)
 
     def objective(self, params: Array, batch: tuple[Array, Array], world: Sight, key: Key) -> Array:
         return jnp.mean(loss_of(params, *batch, self.population.activation))
@@ -129,7 +145,7 @@ class Descents(Learner):
         """The risk, and its gradient in units of the step size."""
         loss, gradient = value_and_gradient(params, *batch, self.population.activation)
         if self.noisy == "per-step":
-            gradient = gradient + self._noise(key)
+            gradient = gradient + self._noise(key, len(batch[1]))
         elif self.noisy == "fixed":
             gradient = gradient + world.shift
         return loss, world.step * gradient
@@ -150,7 +166,7 @@ class Descents(Learner):
         sight, teacher = state.world, state.world.world.teacher
         kind = self.population.activation
         _, scaled = value_and_gradient(state.params, *state.data, kind=kind)
-        samples, rate = self.population.samples, sight.step * self.descent.learning_rate
+        samples, rate = len(state.data[1]), sight.step * self.descent.learning_rate
         size, decay = sight.spectrum.shape[0], 1 - rate * sight.spectrum
         away = state.params - sight.critical  # exact: both are near, and only then is the step taken off
         ahead = jnp.linalg.norm(away - rate * scaled)
@@ -181,12 +197,13 @@ class Descents(Learner):
             "group_entropy": jnp.mean(jax.vmap(lambda x: entropy_of(teacher, x, kind))(sight.fresh), -1),
         }
 
-    def _critical(self, start: Array, data: Samples) -> Newton:
-        """W_n as exactly as the gradient can be computed: from a gradient of 1e-12 two more steps reach its rounding."""
-        given = data.inputs, data.labels
-        found = critical_point(start[None], *given, 1e-12, self.population.activation)
+    def _critical(self, start: Array, inputs: Array, labels: Array) -> Newton:
+        """W_n of these samples as exactly as the gradient can be computed: from a gradient of 1e-12 two more steps reach its
+        rounding."""
+        kind = self.population.activation
+        found = critical_point(start[None], inputs, labels, 1e-12, kind)
         for _ in range(2):
-            found = newton_step(found, *given, 0.0, self.population.activation)
+            found = newton_step(found, inputs, labels, 0.0, kind)
         return found
 
     def _excess(self, weights: Array, sight: Sight) -> Float[Array, " groups"]:
@@ -203,12 +220,12 @@ class Descents(Learner):
     def _distance(self, state: Learning) -> Float[Array, ""]:
         return jnp.linalg.norm(state.params - state.world.critical)
 
-    def _noise(self, key: Key) -> Float[Array, "dim neurons"]:
+    def _noise(self, key: Key, samples: int) -> Float[Array, "dim neurons"]:
         """The mean of the n noises nu_i, each entry uniform on +-xi."""
         shape = (self.population.dim, self.population.neurons)
         if self.noisy == "none":
             return jnp.zeros(shape)
-        drawn = jax.random.uniform(key, (self.population.samples, *shape), minval=-1.0)
+        drawn = jax.random.uniform(key, (samples, *shape), minval=-1.0)
         return self.noise * jnp.mean(drawn, 0)
 
     def _step(self, start: Array, inputs: Array, labels: Array, world: World) -> Float[Array, ""]:

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from lemmata.errors import require
-from lemmata.studies.group_imbalance.data import Population, Samples, World
+from lemmata.own import Taken, require_between
+from lemmata.studies.group_imbalance.data import Population, World
 from lemmata.studies.group_imbalance.network import (
     Newton,
     aligned,
@@ -23,7 +24,7 @@ from lemmata.trial import Descending, Key, Precision, fixed
 
 class State(NamedTuple):
     search: Newton
-    data: Samples
+    data: tuple[Float[Array, "samples dim"], Float[Array, " samples"]]
     world: World
     step_size: Float[Array, ""]
 
@@ -65,16 +66,30 @@ class Starts(Descending):
         return self.population.world(jax.random.split(key, 3)[0])
 
     def start(self, key: Key) -> State:
+        return self.start_from(key)
+
+    def takes(self, key: Key) -> Taken:
+        """Inputs and labels of any number of samples, and one matrix of weights a start."""
+        drawn = jax.eval_shape(lambda: self.start(key))
+        return Taken(drawn.data, drawn.search.weights, any_number=True)
+
+    def check_own(self, data: tuple[Array, Array] | None, weights: Array | None) -> None:
+        if data is not None:
+            require_between("data[1] (labels)", data[1], 0, 1)
+
+    def start_from(
+        self, key: Key, data: tuple[Array, Array] | None = None, weights: Array | None = None
+    ) -> State:
         world_key, data_key, start_key = jax.random.split(key, 3)
         world = self.population.world(world_key)
-        data = self.population.draw(data_key, world)
+        data = self.population.draw(data_key, world)[:2] if data is None else data
         keys = jax.random.split(start_key, self.starts)
-        begun = world.teacher + jax.vmap(lambda k: around(k, world.teacher.shape, self.radius))(keys)
-        search = newton_begin(begun, data.inputs, data.labels, self.population.activation)
+        near = world.teacher + jax.vmap(lambda k: around(k, world.teacher.shape, self.radius))(keys)
+        search = newton_begin(near if weights is None else weights, *data, self.population.activation)
         return State(search, data, world, 1 / jnp.linalg.eigvalsh(search.here.hessian[0])[-1])
 
     def step(self, state: State) -> State:
-        inputs, labels, kind = state.data.inputs, state.data.labels, self.population.activation
+        (inputs, labels), kind = state.data, self.population.activation
         if self.solver == "newton":
             return state._replace(search=newton_step(state.search, inputs, labels, self.tolerance, kind))
         search = state.search
@@ -100,6 +115,6 @@ class Starts(Descending):
         return {
             "init_spread": jnp.sqrt(jnp.mean(jnp.sum((ends - mean) ** 2, (1, 2)))),
             "error": jnp.median(away),
-            "arrived": jnp.mean(arrived(state.search, self.tolerance)),
+            "arrived": jnp.mean(arrived(state.search, self.tolerance), dtype=ends.dtype),
             "largest_gradient": jnp.max(jnp.sqrt(jnp.sum(state.search.here.gradient**2, (1, 2)))),
         }

@@ -5,11 +5,13 @@ this changes nothing but the variance. No array of size d^3 is ever formed: thir
 vector or projected on K directions.
 """
 
+import dataclasses
 from typing import ClassVar, Literal, NamedTuple
 
 import jax
 import numpy as np
 import scipy
+from jaxtyping import Array
 
 from lemmata.descent import Draw
 from lemmata.errors import BadInput, require
@@ -284,10 +286,23 @@ def _drawn(training: Descents, key: Key) -> Draw:
     return training.draw(jax.random.split(key)[0])
 
 
+class SameStep(Descents):
+    """Descent from given weights with the step size of the drawn start: all arms of Figure C.1 take the same step."""
+
+    def draw_with(self, key: Key, data: tuple[Array, Array] | None, weights: Array | None) -> Draw:
+        drawn = Descents.draw_with(self, key, data, None)
+        return drawn if weights is None else drawn._replace(params=weights)
+
+
+def _same_step(training: Descents) -> SameStep:
+    return SameStep(**{field.name: getattr(training, field.name) for field in dataclasses.fields(training)})
+
+
 class Initialised(Computed):
     """Figure C.1: gradient descent from the tensor initialisation, from a local random start, or from far away."""
 
     name: ClassVar = "group-imbalance/initialisation"
+    may_be_missing: ClassVar = ("subspace_error", "distance_path", "loss_path")  # no tensor, or ended before
     paired: ClassVar = ("begin", "magnitude")
     dims: ClassVar = {"distance_path": ("point",), "loss_path": ("point",), "path_step": ("point",)}
 
@@ -322,7 +337,7 @@ class Initialised(Computed):
         else:
             rng = np.random.default_rng(int(jax.random.bits(key)))
             start = self.training.far_std * rng.normal(size=world.teacher.shape)
-        found = train(self.training, key=key, data=drawn.data, weights=jax.numpy.asarray(start))
+        found = train(_same_step(self.training), key=key, data=drawn.data, weights=start)
         return {
             "relative_error": float(np.linalg.norm(start - world.teacher) / np.linalg.norm(world.teacher)),
             "subspace_error": subspace_error,

@@ -3,30 +3,25 @@
 $$F(P) = a^\\top \\mathrm{ReLU}\\Big(W_O \\sum_i W_V p_i \\,\\mathrm{attn}_i\\Big), \\quad
 \\mathrm{attn}_i = \\mathrm{softmax}_i\\big((W_K p_i)^\\top W_Q p_{query}\\big)$$
 
-Weights are those of `lemmata.bench.votes`: `hidden` is W_O transposed, heads are stacked (E.1). A batch of prompts goes through
+Weights are those of `lemmata.parts.votes`: `hidden` is W_O transposed, heads are stacked (E.1). A batch of prompts goes through
 the perceptron together, as its rows. The small GPT-2 style model of figure 6.3 is in `deep`.
 """
 
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 
-from lemmata import native, threefry
-from lemmata.bench.votes import Folded, Weights, fold, perceptron
-from lemmata.studies.in_context_learning.data import Contexts, Prompt, Tasks
-from lemmata.trial import Key
+from lemmata.parts.votes import Folded, Weights, fold, perceptron
+from lemmata.studies.in_context_learning.data import Prompt
 
 __all__ = [
+    "along_basis",
     "attention",
-    "drawn_by_kernel",
     "fold",
-    "in_basis",
+    "on_basis",
     "outputs",
     "pruned",
     "same_pattern",
-    "slope_by_kernel",
     "start",
     "values",
 ]
@@ -39,8 +34,8 @@ def start(
     diagonal: float | Array,
     heads: int,
 ) -> Weights:
-    """The initial weights: delta on the first `inputs` diagonal entries of W_Q and W_K, W_V = delta times `value`, W_O normal with
-    variance 1/m. All heads begin alike but for their part of W_O."""
+    """The initial weights: delta on the first `inputs` diagonal entries of W_Q and W_K, W_V = delta times `value`, W_O normal
+    with variance 1/m. All heads begin alike but for their part of W_O."""
     dim = value.shape[1]
     query = diagonal * jnp.diag((jnp.arange(dim) < inputs).astype(value.dtype))
     hidden = normal / jnp.sqrt(jnp.asarray(normal.shape[1], value.dtype))
@@ -48,10 +43,16 @@ def start(
     return Weights(asking, asking, value, hidden)
 
 
-def in_basis(weights: Weights, carry: Float[Array, "dim reduced"]) -> Weights:
+def on_basis(weights: Weights, carry: Float[Array, "dim reduced"]) -> Weights:
     """Weights that act on tokens, as they act on coordinates in the basis of patterns and label."""
-    query, key = (jnp.einsum("dr,hde,es->hrs", carry, one, carry) for one in (weights.query, weights.key))
-    return Weights(query, key, jnp.einsum("hvd,dr->hvr", weights.value, carry), weights.hidden)
+    query, key, value = (jnp.einsum("hkd,dr->hkr", one, carry) for one in weights[:3])
+    return Weights(query, key, value, weights.hidden)
+
+
+def along_basis(weights: Weights, carry: Float[Array, "dim reduced"]) -> Weights:
+    """The same with what W_Q and W_K give taken in coordinates of the basis."""
+    query, key = (jnp.einsum("kr,hks->hrs", carry, one) for one in (weights.query, weights.key))
+    return weights._replace(query=query, key=key)
 
 
 def attention(
@@ -96,8 +97,8 @@ def _mixed(
     shown: Bool[Array, "prompts contexts"],
 ) -> Float[Array, "prompts dim"]:
     """h = sum_i p_i softmax_i(p_i . a) with a = `product`^T p_query. Tokens have no derivative; that in a is
-    `sum_i s_i (c . (p_i - h)) p_i`. The one in `product` is written out: automatic differentiation wants the former turned, which
-    is slow to make."""
+    `sum_i s_i (c . (p_i - h)) p_i`. The one in `product` is written out: automatic differentiation wants the former turned,
+    which is slow to make."""
     return _mixed_forward(product, query, tokens, shown)[0]
 
 
@@ -117,49 +118,6 @@ def _mixed_backward(saved: tuple, cotangent: Array) -> tuple[Array, None, None, 
 
 
 _mixed.defvjp(_mixed_forward, _mixed_backward)
-
-
-# On fresh prompts -------------------------------------------------------------------------------------------------------
-
-KERNEL = Path(__file__).with_name("fresh.cc")
-HANDLERS = "in_context_float32", "in_context_float64"
-
-
-def drawn_by_kernel(data: Contexts) -> bool:
-    """Whether the kernel draws such prompts: those without noise, of tasks with one pattern per class, in trainings, where JAX has
-    whole numbers of 64 bits."""
-    known = data.per_class == 1 and not data.extra_noise
-    wide = jax.dtypes.canonicalize_dtype(int) == jnp.int64
-    return known and wide and threefry.by_kernel() and native.loaded(KERNEL, *HANDLERS)
-
-
-def slope_by_kernel(
-    data: Contexts,
-    loss: str,
-    weights: Weights,
-    votes: Float[Array, " neuron"],
-    tasks: Tasks,
-    trained: Int[Array, ""],
-    key: Key,
-    count: int,
-) -> tuple[Float[Array, ""], Weights]:
-    """Mean loss (hinge or logistic) and gradient of weights that act on coordinates along patterns and label, on the prompts that
-    `data.draw` makes of a key."""
-    dtype = weights.hidden.dtype
-    numbers = (
-        jnp.asarray(one, dtype) for one in (data.relevant_fraction, data.noise_bound, data.pattern_norm)
-    )
-    whole = (jnp.asarray(one, jnp.int64) for one in (tasks, trained, data.examples))
-    found = [jax.ShapeDtypeStruct(shape, dtype) for shape in ((), *(part.shape for part in weights))]
-    call = jax.ffi.ffi_call(f"in_context_{dtype}", found, vmap_method="broadcast_all")
-    mean, *gradient = call(
-        *(*weights, votes, *numbers, *whole, jax.random.key_data(key)),
-        prompts=count,
-        room=data.room,
-        relevant=data.relevant,
-        logistic=int(loss == "logistic"),
-    )
-    return mean, Weights(*gradient)
 
 
 # Looking inside --------------------------------------------------------------------------------------------------------

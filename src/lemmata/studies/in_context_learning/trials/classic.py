@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lemmata.bench.baselines import Learnt, classify
 from lemmata.guard import double
+from lemmata.parts.baselines import Learnt, classify
 from lemmata.studies.in_context_learning.data import Contexts, pattern_frame, tokens
 from lemmata.studies.in_context_learning.trials import testing
 from lemmata.studies.in_context_learning.trials.testing import DIMS, Place, Testing

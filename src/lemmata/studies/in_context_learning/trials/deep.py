@@ -5,11 +5,23 @@ from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PyTree
 
-from lemmata.descent import Descent, Draw, Learner, Learning, loss_of
+from lemmata.descent import Descent, Draw, Learner, Learning, cycled, loss_of
 from lemmata.errors import require
-from lemmata.studies.in_context_learning.data import Contexts, Frame, Prompt, Tasks, pattern_frame, tokens
+from lemmata.own import Taken
+from lemmata.studies.in_context_learning.data import (
+    Contexts,
+    Frame,
+    OwnPrompts,
+    Prompt,
+    Tasks,
+    check_own,
+    own_form,
+    own_table,
+    pattern_frame,
+    tokens,
+)
 from lemmata.studies.in_context_learning.network import deep
 from lemmata.studies.in_context_learning.trials import testing
 from lemmata.studies.in_context_learning.trials.testing import DIMS, Look, Place, Testing, named
@@ -69,6 +81,26 @@ class Stack(Learner):
         places = self.data.room + 1 if self.positions else 0
         params = deep.start(weight_key, frame.label.shape[0], self.width, self.layers, places, dtype)
         return Draw(params, None, DeepWorld(frame, table, trained, jax.random.key_data(test)))
+
+    def takes(self, key: Key) -> Taken:
+        """Prompts by the indices of their patterns, any number of them; parameters of the drawn shapes."""
+        return own_form(self.data, key)._replace(weights=jax.eval_shape(lambda: self.draw(key)).params)
+
+    def check_own(self, data: OwnPrompts | None, weights: deep.Deep | None) -> None:
+        if data is not None:
+            check_own(self.data, data)
+
+    def draw_with(self, key: Key, data: OwnPrompts | None, weights: deep.Deep | None) -> Draw:
+        drawn = super().draw_with(key, data, weights)
+        if data is None:
+            return drawn
+        table, trained = own_table(self.data, data.task)
+        return drawn._replace(world=drawn.world._replace(tasks=table, trained=trained))
+
+    def batch(self, path_key: Key, step: Int[Array, ""], data: OwnPrompts | None, world: PyTree) -> Prompt:
+        if data is None:
+            return super().batch(path_key, step, data, world)
+        return cycled(data.prompts, step, self.batch_size)
 
     def fresh(self, key: Key, world: DeepWorld, count: int) -> Prompt:
         return self.data.draw(key, world.tasks, world.trained, count)

@@ -5,20 +5,27 @@ from typing import ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PyTree
 
-from lemmata.bench.patterns import flat
-from lemmata.bench.probes import neuron_sizes, smallest
-from lemmata.bench.starts import signs
-from lemmata.bench.votes import Folded, Weights
-from lemmata.descent import Descent, Draw, Learner, Learning, loss_of
+from lemmata.descent import Descent, Draw, Learner, Learning, cycled, loss_of
 from lemmata.errors import require
+from lemmata.kernels import kernel, refuse_unless
+from lemmata.own import Taken
+from lemmata.parts.patterns import flat
+from lemmata.parts.probes import neuron_sizes, smallest
+from lemmata.parts.starts import signs
+from lemmata.parts.votes import Folded, Weights
 from lemmata.studies.in_context_learning import network
 from lemmata.studies.in_context_learning.data import (
     Contexts,
     Frame,
+    OwnPrompts,
     Prompt,
     Tasks,
+    carried,
+    check_own,
+    own_form,
+    own_table,
     pattern_frame,
     tokens,
     turned_frame,
@@ -35,7 +42,11 @@ NORMS = ("query", "query along its pattern", "key", "key along its pattern")
 
 class World(NamedTuple):
     """Vectors in the basis of patterns, the vectors that are trained on, all tasks with the number of trained ones, the frozen
-    votes, the initial weights in the basis, what carries the basis to tokens, the key of the tests."""
+    votes, the initial weights as they act on the basis, what carries the basis to tokens, the key of the tests.
+
+    `unseen`: 0, the length of W_V off all tokens where the user handed in weights, which do not act there in the simulator
+    `patterns`; None where weights are drawn.
+    """
 
     basis: Frame
     frame: Frame
@@ -45,6 +56,7 @@ class World(NamedTuple):
     begun: Weights
     carry: Float[Array, "dim reduced"]
     test: Array
+    unseen: Float[Array, ""] | None = None
 
 
 class Layer(Learner):
@@ -57,6 +69,9 @@ class Layer(Learner):
     """
 
     name: ClassVar[str] = "in-context-learning/layer"
+    may_be_missing: ClassVar[tuple[str, ...]] = (  # infinite where no neuron is lucky
+        *("zeta", "value_lucky", "value_irrelevant", "neuron_growth", "neuron_norm", "neuron_irrelevant"),
+    )
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
         **DIMS,
         **{f"pruned_{n}": ("order", "fraction", "rate") for n in ("hinge", "error")},
@@ -136,63 +151,97 @@ class Layer(Learner):
     # Training ----------------------------------------------------------------------------------------------------------
 
     def draw(self, key: Key) -> Draw:
+        return self.draw_with(key, None, None)
+
+    def takes(self, key: Key) -> Taken:
+        """Prompts by the indices of their patterns, any number of them; weights of the drawn shapes."""
+        drawn = jax.eval_shape(lambda: self.draw(key))
+        like = drawn.world.carry
+        vectors = jax.ShapeDtypeStruct(like.shape[::-1], like.dtype) if self.simulator == "tokens" else None
+        return own_form(self.data, key, vectors)._replace(weights=drawn.params)
+
+    def check_own(self, data: OwnPrompts | None, weights: Weights | None) -> None:
+        if data is not None:
+            check_own(self.data, data)
+        require(
+            weights is None or not self.followed,
+            "the lemmas speak of the drawn initial weights; train weights of your own with followed=false.",
+        )
+
+    def draw_with(self, key: Key, data: OwnPrompts | None, weights: Weights | None) -> Draw:
         frame_key, task_key, weight_key, vote_key, test = jax.random.split(key, 5)
         d, dtype = self.data, jnp.dtype(self.precision)
-        frame, carry = turned_frame(d, frame_key, dtype)
         basis = pattern_frame(d, dtype)
-        dim = d.feature_dim + d.label_dim
+        frame, carry = turned_frame(d, frame_key, dtype)
+        if data is not None and data.vectors is not None:
+            carry = data.vectors.T
+            frame = carried(basis, carry)
+        reduced, dim = self.simulator == "patterns", d.feature_dim + d.label_dim
         normal = flat(jax.random.normal, weight_key, (self.heads * dim, self.neurons), dtype)
-        begun = network.start(carry, normal, d.relevant + d.irrelevant, self.diagonal, self.heads)
+        if weights is not None:
+            params = weights
+        elif reduced:
+            params = network.start(carry, normal, d.relevant + d.irrelevant, self.diagonal, self.heads)
+        else:
+            params = network.start(
+                jnp.eye(dim, dtype=dtype), normal, d.feature_dim, self.diagonal, self.heads
+            )
         size = 1 / self.neurons if self.output_scale == "1/m" else self.neurons**-0.5
         votes = signs(vote_key, (self.neurons,), size, dtype)
-        table, trained = d.table(task_key)
-        reduced = self.simulator == "patterns"
+        table, trained = d.table(task_key) if data is None else own_table(d, data.task)
+        unseen = None if weights is None else jnp.zeros((), dtype)
         world = World(
-            basis, basis if reduced else frame, table, trained, votes, begun, carry, jax.random.key_data(test)
-        )
-        if reduced:
-            return Draw(begun, None, world)
-        whole = network.start(jnp.eye(dim, dtype=dtype), normal, d.feature_dim, self.diagonal, self.heads)
-        return Draw(whole, None, world)
+            basis, basis if reduced else frame, table, trained, votes, self.acting(params, carry), carry,
+            jax.random.key_data(test), unseen,
+        )  # fmt: skip
+        return Draw(params, data, world)
+
+    def batch(
+        self, path_key: Key, step: Int[Array, ""], data: OwnPrompts | None, world: PyTree
+    ) -> Prompt | Key:
+        if data is None:
+            return super().batch(path_key, step, data, world)
+        return cycled(data.prompts, step, self.batch_size)
 
     def fresh(self, key: Key, world: World, count: int) -> Prompt | Key:
-        """Prompts; for the kernel only the key that it draws them from."""
-        return key if self._in_one_pass(world) else self.data.draw(key, world.tasks, world.trained, count)
+        """Prompts; in the basis of patterns only the key that `fresh_slope` draws them from."""
+        if self.simulator == "patterns" and not self.attend_to_query:
+            return key
+        return self.data.draw(key, world.tasks, world.trained, count)
 
     def slope(self, params: Weights, batch: Prompt | Key, world: World, key: Key):
         if isinstance(batch, Prompt):
             return jax.value_and_grad(self.objective)(params, batch, world, key)
-        given = params, world.votes, world.tasks, world.trained, batch, self.batch_size
-        return network.slope_by_kernel(self.data, self.descent.loss, *given)
-
-    def _in_one_pass(self, world: World) -> bool:
-        """Whether a kernel draws prompts and makes the gradient: in the basis of patterns, with numbers of one precision."""
-        plain = self.simulator == "patterns" and not self.attend_to_query
-        bound = self.data.noise_bound
-        drawn = bound.dtype if isinstance(bound, Array) else jnp.result_type(float)
-        return plain and drawn == world.votes.dtype and network.drawn_by_kernel(self.data)
+        return fresh_slope(self, params, world, batch, self.batch_size)
 
     def objective(self, params: Weights, batch: Prompt, world: World, key: Key) -> Float[Array, ""]:
         seen = columns(self, world.frame, batch)
         found = network.outputs(network.fold(params), world.votes, *seen)
         return jnp.mean(loss_of(self.descent.loss, found, batch.target))
 
+    def acting(self, params: Weights, carry: Float[Array, "dim reduced"]) -> Weights:
+        """The weights as they act on coordinates along patterns and label; what they give is in coordinates of its own."""
+        return params if self.simulator == "patterns" else network.on_basis(params, carry)
+
+    def along(self, weights: Weights, world: World) -> Weights:
+        """These weights with what W_Q and W_K give taken along patterns and label."""
+        return weights if self.simulator == "patterns" else network.along_basis(weights, world.carry)
+
     def weights(self, state: Learning) -> Weights:
-        """The weights as they act on coordinates along patterns and label."""
-        reduced = self.simulator == "patterns"
-        return state.params if reduced else network.in_basis(state.params, state.world.carry)
+        """The weights as they act on coordinates along patterns and label, W_Q and W_K also giving such coordinates."""
+        return self.along(self.acting(state.params, state.world.carry), state.world)
 
     # Looking -----------------------------------------------------------------------------------------------------------
 
     def watch(self, state: Learning) -> Record:
-        world, weights = state.world, self.weights(state)
-        folded = network.fold(weights)
+        world, acting = state.world, self.acting(state.params, state.world.carry)
+        weights, folded = self.along(acting, world), network.fold(acting)
 
         def seen(place: Place, key: Key) -> dict[str, Array]:
             prompts = self._prompts(place, key)
             found = testing.measured(self.look(folded, world.votes), place, prompts)
             if self.detailed:
-                found["norms"] = projections(weights, place.frame, prompts, self.data.pattern_norm)
+                found["norms"] = projections(acting, weights, place.frame, prompts, self.data.pattern_norm)
             return found
 
         found = {
@@ -205,12 +254,12 @@ class Layer(Learner):
                 "now_ood_", testing.over_kinds(self.test, world.basis, lambda place: seen(place, key))
             )
         if self.detailed:
-            found |= neuron_look(self, weights, state)
-        return found | (lemma_look(self, weights, state) if self.followed else {})
+            found |= neuron_look(self, weights, folded, state)
+        return found | (lemma_look(self, weights, folded, state) if self.followed else {})
 
     def record(self, state: Learning) -> Record:
-        world, weights = state.world, self.weights(state)
-        folded = network.fold(weights)
+        world, acting = state.world, self.acting(state.params, state.world.carry)
+        weights, folded = self.along(acting, world), network.fold(acting)
         look = self.look(folded, world.votes)
         outside = self._test_key(state, 3)
         found: dict[str, Array] = {
@@ -218,7 +267,7 @@ class Layer(Learner):
             "sizes": jnp.sort(neuron_sizes(folded.hidden)),
             "raw_sizes": jnp.sort(neuron_sizes(weights.hidden)),
             "sign": jnp.sign(world.votes),
-            "key_drift": key_drift(weights, world.begun, self.data.relevant),
+            "key_drift": key_drift(weights, self.along(world.begun, world), self.data.relevant),
             "query_label": jnp.max(jnp.abs(weights.query[..., -1])),
         }
         if self.test.kinds:
@@ -233,7 +282,7 @@ class Layer(Learner):
         if self.prune_rates:
             found |= pruned_look(self, folded, state)
         if self.detailed:
-            found |= detailed_look(self, weights, state)
+            found |= detailed_look(self, weights, folded, state)
         return found
 
     def look(self, folded: Folded, votes: Float[Array, " neuron"]) -> Look:
@@ -258,6 +307,38 @@ class Layer(Learner):
 
     def _test_key(self, state: Learning, which: int) -> Key:
         return jax.random.fold_in(key_of(state.world.test), which)
+
+
+def slope_of_drawn(
+    trial: Layer, params: Weights, world: World, key: Key, count: int
+) -> tuple[Float[Array, ""], Weights]:
+    """The mean loss and its gradient on the prompts that are drawn from a key."""
+    prompts = trial.data.draw(key, world.tasks, world.trained, count)
+    return jax.value_and_grad(trial.objective)(params, prompts, world, key)
+
+
+@kernel("in_context_fresh.cc", plain=slope_of_drawn)
+def fresh_slope(
+    trial: Layer, params: Weights, world: World, key: Key, count: int
+) -> tuple[Float[Array, ""], Weights]:
+    """`slope_of_drawn`. The kernel draws prompts without noise, of tasks with one pattern per class, in one precision."""
+    data, dtype = trial.data, world.votes.dtype
+    bound = data.noise_bound.dtype if isinstance(data.noise_bound, Array) else jnp.result_type(float)
+    wide = jax.dtypes.canonicalize_dtype(int) == jnp.int64
+    refuse_unless(
+        bound == dtype and wide, "the kernel draws in the precision of the layer, with integers of 64 bits"
+    )
+    refuse_unless(
+        data.per_class == 1 and not data.extra_noise, "the kernel draws single patterns without noise"
+    )
+    numbers = data.relevant_fraction, data.noise_bound, data.pattern_norm
+    whole = (jnp.asarray(one, jnp.int64) for one in (world.tasks, world.trained, data.examples))
+    given = *params, world.votes, *numbers, *whole, jax.random.key_data(key)
+    logistic = trial.descent.loss == "logistic"
+    loss, *gradient = fresh_slope.call(
+        "in_context_fresh", *given, relevant=data.relevant, room=data.room, prompts=count, logistic=logistic
+    )
+    return loss, Weights(*gradient)
 
 
 def columns(trial: Layer, frame: Frame, prompts: Prompt) -> tuple[Array, Array, Array]:
@@ -334,13 +415,12 @@ def pruned_look(trial: Layer, folded: Folded, state: Learning) -> dict[str, Arra
 # Projections, neurons, prompts -----------------------------------------------------------------------------------------
 
 
-def neuron_look(trial: Layer, weights: Weights, state: Learning) -> dict[str, Array]:
+def neuron_look(trial: Layer, weights: Weights, folded: Folded, state: Learning) -> dict[str, Array]:
     """Size and direction of every neuron: its feature part against the mean pattern, its label part against q."""
-    folded = network.fold(weights)
     feature, label = folded.hidden[: trial.data.relevant + trial.data.irrelevant], folded.hidden[-1]
     mean = jnp.sum(feature[: trial.data.relevant], axis=0) / trial.data.relevant**0.5
     size = jnp.linalg.norm(feature, axis=0)
-    off = label_rest(weights, state.world)
+    off = label_rest(trial, weights, state)
     label_size = jnp.sqrt(label**2 + off)
     return {
         "feature_size": size,
@@ -350,57 +430,65 @@ def neuron_look(trial: Layer, weights: Weights, state: Learning) -> dict[str, Ar
     }
 
 
-def lemma_look(trial: Layer, weights: Weights, state: Learning) -> dict[str, Array]:
+def lemma_look(trial: Layer, weights: Weights, folded: Folded, state: Learning) -> dict[str, Array]:
     """What Lemmas E.4.5 to E.4.7 bound, on training prompts that are the same at every look."""
     world, d = state.world, trial.data
-    prompts = d.draw(trial._test_key(state, 5), world.tasks, world.trained, trial.watched)
+    if state.data is None:
+        prompts = d.draw(trial._test_key(state, 5), world.tasks, world.trained, trial.watched)
+    else:
+        prompts = cycled(state.data.prompts, jnp.zeros((), int), trial.watched)
     seen = columns(trial, world.basis, prompts)
     chosen = lemmas.lucky(network.fold(world.begun), world.votes, prompts, seen)
-    moved = lemmas.moved_by(weights, world.begun, world.carry)
+    moved = lemmas.moved_by(weights, trial.along(world.begun, world), world.carry)
     partner = partners(world.tasks, world.trained, d.relevant)
     return {
         "query_update": directions(moved.query, partner, d.relevant, d.irrelevant)[1],
         "key_update": directions(moved.key, partner, d.relevant, d.irrelevant)[1],
-        **lemmas.values_look(network.fold(weights), world.votes, prompts, seen, chosen, world.basis),
+        **lemmas.values_look(folded, world.votes, prompts, seen, chosen, world.basis),
         **lemmas.neurons_look(moved, weights.hidden, world.votes, chosen, world.basis),
     }
 
 
-def label_rest(weights: Weights, world: World) -> Float[Array, " neuron"]:
-    """The squared length of a row of W_O W_V along label coordinates other than q. No token has a part there, so that W_V stays
-    delta on them."""
-    dim = weights.value.shape[1]
-    delta = world.begun.query[0, 0, 0]
+def label_rest(trial: Layer, weights: Weights, state: Learning) -> Float[Array, " neuron"]:
+    """The squared length of a row of W_O W_V (first head) along directions that no token has a part in: training leaves W_V
+    alone there. The simulator `patterns` knows it from the drawn W_V, delta on label coordinates; weights that a user hands to
+    that simulator do not say anything of these directions, and count as 0 there."""
+    world, dim = state.world, trial.data.feature_dim + trial.data.label_dim
+    delta = jnp.asarray(trial.diagonal, weights.value.dtype)
     rest = jnp.eye(dim, dtype=delta.dtype) - world.carry @ world.carry.T
+    if trial.simulator == "tokens":
+        whole = state.params.value[0]
+        return jnp.sum((rest @ whole.T @ weights.hidden[: len(whole)]) ** 2, axis=0)
+    if world.unseen is not None:
+        return jnp.broadcast_to(world.unseen, weights.hidden.shape[1:])
     labels = jnp.any(jnp.abs(rest) > 1e-6, axis=1)
     return delta**2 * jnp.sum((rest @ weights.hidden[:dim] * labels[:, None]) ** 2, axis=0)
 
 
 def projections(
-    weights: Weights, frame: Frame, prompts: Prompt, norm: float | Array
+    acting: Weights, along: Weights, frame: Frame, prompts: Prompt, norm: float | Array
 ) -> Float[Array, " four"]:
-    """Means over prompts, in the order of `NORMS`, of the first head."""
+    """Means over prompts, in the order of `NORMS`, of the first head: lengths from `acting`, parts from `along`."""
     context, query = tokens(frame, prompts)
-    asked, looked = query @ weights.query[0].T, context @ weights.key[0].T
+    asked, looked = query @ along.query[0].T, context @ along.key[0].T
     own, theirs = frame.relevant[prompts.query] / norm, frame.relevant[prompts.relevant] / norm
     return jnp.stack(
         [
-            jnp.mean(jnp.linalg.norm(asked, axis=-1)),
+            jnp.mean(jnp.linalg.norm(query @ acting.query[0].T, axis=-1)),
             jnp.mean(jnp.abs(jnp.sum(asked * own, axis=-1))),
-            jnp.mean(jnp.linalg.norm(looked, axis=-1)),
+            jnp.mean(jnp.linalg.norm(context @ acting.key[0].T, axis=-1)),
             jnp.mean(jnp.abs(jnp.sum(looked * theirs, axis=-1))),
         ]
     )
 
 
-def detailed_look(trial: Layer, weights: Weights, state: Learning) -> dict[str, Array]:
+def detailed_look(trial: Layer, weights: Weights, folded: Folded, state: Learning) -> dict[str, Array]:
     """Where W_Q and W_K send patterns; lucky neurons; the attention of every head; one prompt."""
     world, d = state.world, trial.data
     parts = {}
     partner = partners(world.tasks, world.trained, d.relevant)
     for name, matrix in (("query", weights.query[0]), ("key", weights.key[0])):
         parts[f"{name}_parts"], parts[f"{name}_worst"] = directions(matrix, partner, d.relevant, d.irrelevant)
-    folded = network.fold(weights)
     inside = trial._inside(state)
     prompts = trial._prompts(inside, trial._test_key(state, 0))
     seen = columns(trial, inside.frame, prompts)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from lemmata.bench.votes import Folded, Weights
+from lemmata.parts.votes import Folded, Weights
 from lemmata.studies.in_context_learning import network
 from lemmata.studies.in_context_learning.data import Frame, Prompt
 

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from lemmata.bench.patterns import each
 from lemmata.errors import require
+from lemmata.parts.patterns import each
 from lemmata.studies.in_context_learning.data import (
     LARGEST,
     Contexts,

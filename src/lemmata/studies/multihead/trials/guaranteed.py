@@ -7,18 +7,23 @@ from typing import ClassVar, Literal, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from lemmata.descent import Descent, Draw, Learning, logistic_loss
 from lemmata.errors import require
+from lemmata.own import Taken
 from lemmata.reduce import heads as grouped
 from lemmata.reduce.heads import Members
 from lemmata.studies.multihead import network as nets
-from lemmata.studies.multihead.data import BoundedTokens, Samples
+from lemmata.studies.multihead.data import BoundedTokens, Samples, Teacher
 from lemmata.studies.multihead.network import Heads, Network
 from lemmata.studies.multihead.theory import bounds as general
 from lemmata.studies.multihead.trials.training import HeadLearner, attention_movement, cast
-from lemmata.trial import Key, Record, Tracks, fixed
+from lemmata.trial import Key, Record, Tracks, fixed, kind
+
+ROUNDING = 1e-5
+"""By what share tokens of single precision may miss a bound that they were drawn to meet."""
 
 
 class Allowed(HeadLearner):
@@ -47,6 +52,39 @@ class Allowed(HeadLearner):
         """The smallest number of heads that both theorems allow."""
         most = general.GENERALISATION_HEADS
         return float(general.equal_heads_required(self.bounds, self.distance, most, self.start_norm))
+
+    def takes(self, key: Key) -> Taken:
+        """As many samples as are drawn. The start is the theorems' own."""
+        refusal = f"{kind(self)} begins where its theorems do and takes no weights of one's own; multihead/training takes them."
+        return HeadLearner.takes(self, key)._replace(weights=refusal)
+
+    def check_own(self, data: Samples | None, weights: Heads | None) -> None:
+        """Refuse samples for which heads, step size and horizon promise nothing: tokens longer than the bound, or a target
+        that leaves a smaller margin."""
+        HeadLearner.check_own(self, data, weights)
+        if data is None:
+            return
+        tokens, labels = np.asarray(data.tokens, float), np.asarray(data.labels, float)
+        longest = np.linalg.norm(tokens, axis=-1).max()
+        rows = np.asarray(self.oracle.decoder, float).sum(
+            axis=0
+        )  # without attention every query sees the mean token
+        least = np.min(labels * (tokens.mean(axis=1) @ rows))
+        require(
+            longest <= self.bounds.radius * (1 + ROUNDING),
+            f"data.tokens takes tokens of norm at most {self.bounds.radius:.6g}, for which the step size is chosen, not "
+            f"{longest:.6g}.",
+        )
+        require(
+            least >= self.margin - ROUNDING * self.bounds.radius,
+            f"data takes samples to which the target gives a margin of at least {self.margin:.6g} per unit of distance, not "
+            f"{least:.6g}.",
+        )
+
+    @property
+    @abstractmethod
+    def oracle(self) -> Teacher:
+        """The unit-norm weights of one head along which the target lies."""
 
     @property
     def target(self) -> general.Target:
@@ -112,6 +150,10 @@ class Guaranteed(Allowed):
     def margin(self) -> float:
         data = self.data
         return data.tokens**0.5 * data.radius * (1 - data.spread**2) ** 0.5
+
+    @property
+    def oracle(self) -> Teacher:
+        return self.data.oracle()
 
     @property
     def network(self) -> Network:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -212,9 +254,7 @@ class Guaranteed(Allowed):
         return self._norms(jax.tree.map(lambda p: p[1:] - p[:1], models))
 
     def _from_target(self, models: Heads) -> Heads:
-        return Heads(
-            models.decoder - self.distance / self.heads**0.5 * self.data.oracle().decoder, models.attention
-        )
+        return Heads(models.decoder - self.distance / self.heads**0.5 * self.oracle.decoder, models.attention)
 
 
 def _first(models: Heads) -> Heads:

@@ -77,6 +77,7 @@ class Looseness(Computed):
     """
 
     name: ClassVar[str] = "multihead/looseness"
+    may_be_missing: ClassVar[tuple[str, ...]] = ("ratio",)  # Lemma 9 where an iterate left its condition
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {"ratio": ("inequality",)}
 
     data: BoundedTokens = BoundedTokens(labels="random", tokens=3, dim=2, samples=6, test_samples=1)

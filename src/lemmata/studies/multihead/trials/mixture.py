@@ -189,6 +189,7 @@ class Realizing(Computed):
     sample has the margin `log(1/eps)`, and how many the proposition asks for. Half of the steps have either sign."""
 
     name: ClassVar[str] = "multihead/realizing"
+    may_be_missing: ClassVar[tuple[str, ...]] = ("needed_heads",)  # infinite where no number is enough
     paired: ClassVar[tuple[str, ...]] = ("loss",)
 
     data: TokenMixture = TokenMixture(relevant_fraction=0.4, noise=0.01, noise_law="cube")

@@ -14,7 +14,7 @@ from lemmata.errors import require
 from lemmata.reduce import heads as grouped
 from lemmata.reduce.heads import Members
 from lemmata.studies.multihead import network as nets
-from lemmata.studies.multihead.data import Samples, TokenMixture
+from lemmata.studies.multihead.data import Samples, Teacher, TokenMixture
 from lemmata.studies.multihead.network import Heads, Network
 from lemmata.studies.multihead.network.derivatives import (
     extreme_eigenvalues,
@@ -47,6 +47,7 @@ class SecondPhase(Allowed):
     """
 
     name: ClassVar[str] = "multihead/second-phase"
+    may_be_missing: ClassVar[tuple[str, ...]] = ("worst_descent",)  # ended at its start
     lockstep: ClassVar[bool] = False  # measured: five runs in lockstep take twice as long as one by one
 
     data: TokenMixture = fixed(
@@ -88,6 +89,10 @@ class SecondPhase(Allowed):
     def margin(self) -> float:
         """Where the signs balance."""
         return mixed.linear_margin(self.mixture)
+
+    @property
+    def oracle(self) -> Teacher:
+        return self.data.oracle()
 
     @property
     def network(self) -> Network:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -158,7 +163,7 @@ class SecondPhase(Allowed):
         return {
             "train_loss": state.fit.loss,
             "test_loss": jnp.mean(logistic_loss(test)),
-            "test_error": jnp.mean(test <= 0),
+            "test_error": jnp.mean(test <= 0, dtype=test.dtype),
             "ntk_margin": self._ntk_margin(state),
             "segment_curvature": jnp.maximum(-smallest.min(), 0) / allowed,
             "segment_loss": losses.max() / (general.QUASI_CONVEXITY * ends),
@@ -182,11 +187,11 @@ class SecondPhase(Allowed):
 
     def _goal(self, state: Learning) -> Heads:
         begun, way = state.world.begun, self.distance / self.heads**0.5
-        return Heads(begun.decoder + way * self.data.oracle().decoder, begun.attention)
+        return Heads(begun.decoder + way * self.oracle.decoder, begun.attention)
 
     def _ntk_margin(self, state: Learning) -> Float[Array, ""]:
         """`min_i y_i <grad Phi~(X_i), theta~*>` with the paper's `theta~*`: `(U*, +-W*)/sqrt(H)` a head."""
-        members, (attention, decoder) = state.world.members, self.data.oracle()
+        members, (attention, decoder) = state.world.members, self.oracle
         signs = jnp.array([1.0, -1.0])[:, None]
         flat = jnp.concatenate([jnp.tile(decoder.ravel(), (2, 1)), signs * attention.ravel()], axis=1)
         flat = flat * jnp.sqrt(members / self.heads)[:, None]

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PyTree
 
 from lemmata.descent import Descent, Draw, Learner, Learning, logistic_loss
 from lemmata.errors import require
+from lemmata.own import Taken, require_signs
 from lemmata.reduce import heads as grouped
 from lemmata.reduce.heads import Members
 from lemmata.studies.multihead import network as nets
@@ -44,9 +45,13 @@ class HeadLearner(Learner):
     def rates(self, params: PyTree) -> Heads:
         return Heads(1.0, self.descent.attention_rate)  # pyright: ignore[reportArgumentType]
 
-    def start_from(self, key: Key, data: PyTree = None, weights: PyTree = None) -> Learning:
-        state = super().start_from(key, data, weights)
-        return state._replace(world=state.world._replace(begun=state.params))
+    def check_own(self, data: Samples | None, weights: Heads | None) -> None:
+        if data is not None:
+            require_signs("data.labels", data.labels)
+
+    def draw_with(self, key: Key, data: Samples | None, weights: Heads | None) -> Draw:
+        drawn = Learner.draw_with(self, key, data, weights)
+        return drawn._replace(world=drawn.world._replace(begun=drawn.params))
 
 
 def attention_movement(params: Heads, begun: Heads, samples: Samples) -> dict[str, Array]:
@@ -117,6 +122,11 @@ class Training(HeadLearner):
         growth = self.network.heads**self.growth
         return Heads(growth, growth * self.descent.attention_rate)  # pyright: ignore[reportArgumentType]
 
+    def takes(self, key: Key) -> Taken:
+        """`Samples` of any number, without their noise, and `Heads` of which each group stands for as many as it does at the
+        drawn start."""
+        return Learner.takes(self, key)._replace(any_number=True)
+
     def draw(self, key: Key) -> Draw:
         teacher_key, train_key, test_key, first_key, weight_key = jax.random.split(key, 5)
         data: Any = self.data
@@ -146,7 +156,7 @@ class Training(HeadLearner):
             "train_loss": state.fit.loss,
             "log_train_loss": nets.log_mean_loss(train),
             "test_loss": jnp.mean(logistic_loss(test)),
-            "test_error": jnp.mean(test <= 0),
+            "test_error": jnp.mean(test <= 0, dtype=test.dtype),
             "margin": jnp.min(train) / jnp.where(decoder_norm > 0, decoder_norm, 1),
             "mean_attention_norm": _mean_head_norm(params.attention, members),
             "mean_decoder_norm": _mean_head_norm(params.decoder, members),

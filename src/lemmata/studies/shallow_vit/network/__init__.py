@@ -3,7 +3,7 @@
 $$F(X) = \\frac{1}{|S|} \\sum_{l \\in S} a_{(l)}^\\top \\mathrm{ReLU}(W_O W_V X\\,
 \\mathrm{softmax}(X^\\top W_K^\\top W_Q x_l))$$
 
-The layer itself, with its one-pass derivatives, is `lemmata.bench.votes`; here are the paper's variants of it.
+The layer itself, with its one-pass derivatives, is `lemmata.parts.votes`; here are the paper's variants of it.
 """
 
 from typing import Literal
@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from lemmata.bench import votes as layer
-from lemmata.bench.starts import Initial, carrier, signs, turned, unit_spectral
-from lemmata.bench.votes import Folded, Weights, perceptron
 from lemmata.errors import require
+from lemmata.parts import votes as layer
+from lemmata.parts.starts import Initial, carrier, signs, turned, unit_spectral
+from lemmata.parts.votes import Folded, Weights, perceptron
 from lemmata.studies.shallow_vit.data import Sample, TokenData
 from lemmata.trial import Key, fixed
 
@@ -31,7 +31,7 @@ class Network(eqx.Module):
     - `value_error`, `key_query_error`, `hidden_std`: sigma, delta, xi.
     - `hidden_scale`: the entries of W_O have standard deviation xi ("entry", Algorithm 1), or its rows covariance
       xi^2 I/m_a ("row", the proof's (96)).
-    - `initial`: how the error is made (see `lemmata.bench.starts.carrier`).
+    - `initial`: how the error is made (see `lemmata.parts.starts.carrier`).
     - `attention`: "trained"; "frozen" at its initial weights (the paper's convolutional baseline); "uniform" (logits 0).
     - `sparsify`: removed tokens are left out of the softmax and the mean ("drop") or set to the zero vector ("zero").
     """

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from lemmata.bench.probes import cap_share
+from lemmata.parts.probes import cap_share
 
 # Attention -------------------------------------------------------------------------------------------------------------
 

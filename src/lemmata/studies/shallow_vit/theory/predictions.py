@@ -32,7 +32,7 @@ def predict(trial: Any) -> tuple[list[Condition], list[Prediction]]:
     Where a formula gives no finite number, a sentence says why.
     """
     s, shared = theorem.setting(trial), trial.network.output_weights == "shared"
-    laws = json.loads(CONSTANTS.read_text()) if CONSTANTS.exists() else {}
+    laws = json.loads(CONSTANTS.read_text(encoding="utf-8")) if CONSTANTS.exists() else {}
     found = [*_fits(laws, s, shared), *_theorem(s), *_attention(s)]
     asked = trial.data.removed_fraction / (1 - s.relevant_fraction) if s.relevant_fraction < 1 else 0.0
     for share in sorted({0.25, 0.5, 1.0} | ({min(float(asked), 1.0)} if asked else set())):

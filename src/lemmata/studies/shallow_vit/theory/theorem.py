@@ -236,7 +236,7 @@ def steps_from_growth(s: Setting, attention: float) -> float:
     second, fifth = output_growth(s, attention)
     if second + fifth <= 0:
         return math.inf
-    top = max(1.0, second**-0.5 if second else 0.0, fifth**-0.2 if fifth else 0.0)
+    top = 2 * max(1.0, second**-0.5 if second else 0.0, fifth**-0.2 if fifth else 0.0)  # clear of the root
     time = scipy.optimize.brentq(lambda x: fifth * x**5 + second * x**2 - 1, 0.0, top)
     return float(time) / s.learning_rate  # pyright: ignore[reportArgumentType]  (the root alone)
 

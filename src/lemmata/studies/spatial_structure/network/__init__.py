@@ -9,7 +9,6 @@ where `p` is odd. What it is compared with is in `variants`.
 """
 
 from functools import partial
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import equinox as eqx
@@ -18,9 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from lemmata import native
 from lemmata.descent import logistic_loss
 from lemmata.errors import require
+from lemmata.kernels import kernel
 from lemmata.trial import fixed
 
 Logits = Float[Array, "patches patches"]
@@ -132,10 +131,10 @@ def risk_gradient(
     (the paper's H.2 lacks the factor `S_ij` and the linear part of the activation).
     """
     # One lane after another: batched matrix products would read the patches in an order several times slower.
-    pulled = jax.custom_batching.sequential_vmap(partial(_pulled, constants.degree))
+    in_turns = jax.custom_batching.sequential_vmap(partial(pulled, degree=constants.degree))
     scores = attention_scores(weights.logits, constants.temperature)
     linear = jnp.asarray(constants.linear, scores.dtype)
-    margins, pulled_scores, pulled_value = pulled(scores, weights.value, linear, patches, labels)
+    margins, pulled_scores, pulled_value = in_turns(scores, weights.value, linear, patches, labels)
     counted = jnp.abs(labels)
     total = jnp.sum(counted)
     gradient = logits_gradient(scores, pulled_scores, constants)
@@ -146,33 +145,9 @@ def risk_gradient(
 Pulled = tuple[Float[Array, "blocks block"], Logits, Vector]
 """The margins `yF` of all samples, and `-dL/dS` and `-dL/dv` summed over them."""
 
-KERNEL = Path(__file__).with_name("pulled.cc")
-
-
-def _pulled(
-    degree: int, scores: Logits, value: Vector, linear: Array, patches: Array, labels: Array
-) -> Pulled:
-    """By the kernel where there is one: it takes about half the time."""
-    given = (scores, value, linear, patches, labels)
-    if not native.loaded(KERNEL, "pulled_float32", "pulled_float64"):
-        return pulled_in_blocks(degree, *given)
-    return jax.lax.platform_dependent(
-        *given, cpu=partial(pulled_by_kernel, degree), default=partial(pulled_in_blocks, degree)
-    )
-
-
-def pulled_by_kernel(
-    degree: int, scores: Logits, value: Vector, linear: Array, patches: Array, labels: Array
-) -> Pulled:
-    """What `pulled_in_blocks` gives, from the kernel."""
-    found = [jax.ShapeDtypeStruct(like.shape, scores.dtype) for like in (labels, scores, value)]
-    call = jax.ffi.ffi_call(f"pulled_{scores.dtype}", found)
-    margins, pulled_scores, pulled_value = call(scores, value, linear, patches, labels, degree=degree)
-    return margins, pulled_scores, pulled_value
-
 
 def pulled_in_blocks(
-    degree: int, scores: Logits, value: Vector, linear: Array, patches: Array, labels: Array
+    scores: Logits, value: Vector, linear: Array, patches: Array, labels: Array, degree: int
 ) -> Pulled:
     """Block after block."""
     count, constants = len(scores), Constants(degree, linear)
@@ -190,6 +165,15 @@ def pulled_in_blocks(
     start = (jnp.zeros_like(scores), jnp.zeros_like(value))
     (pulled_scores, pulled_value), margins = jax.lax.scan(one_block, start, (patches, labels))
     return margins, pulled_scores, pulled_value
+
+
+@kernel("spatial_pulled.cc", plain=pulled_in_blocks)
+def pulled(
+    scores: Logits, value: Vector, linear: Array, patches: Array, labels: Array, degree: int
+) -> Pulled:
+    """`pulled_in_blocks`."""
+    given = scores, value, linear, patches, labels
+    return pulled.call("spatial_pulled", *given, lanes=None, degree=degree)
 
 
 def block_projections(

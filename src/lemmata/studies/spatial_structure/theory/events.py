@@ -147,13 +147,6 @@ def cross_growth_corollary(D, C, d, q, p: int, alpha, scores, lambda0):
     return alpha**p * (1 + lambda0 * scores.cross * scores.gain ** (p - 1)) / D
 
 
-CROSS_GROWTH = {
-    "Lemma G.2": cross_growth_bound,
-    "Lemma 4.3": cross_growth_lemma43,
-    "Corollary G.2": cross_growth_corollary,
-}
-
-
 def event2_duration_printed(p: int, eta: float, beta: float, lambda0: float) -> float:
     """T1 - T0 as Lemma D.8 states it, constants 1: `lambda0^p / (eta e^beta)`. It does not know D."""
     return lambda0**p / (eta * math.exp(beta))
@@ -251,7 +244,15 @@ def linear_phase_end_full(D: int, C: int, q: float, nu: float, p: int, beta: flo
     keeps its exponent in nu.
     """
     c = event1_constant(D, C, q, p, beta)
-    time = scipy.integrate.quad(lambda x: 1 / (D * C / 2 + c * x ** (p - 1)), 0, 1)[0]
+    turn, k = (D * C / (2 * c)) ** (1 / (p - 1)), p - 1
+
+    def part(integrand, low: float, high: float) -> float:
+        return scipy.integrate.quad(integrand, low, high, epsabs=0, epsrel=1e-12)[0]
+
+    # In x = turn y, and beyond y = 1 in 1/y: the integrand falls within a part of [0, 1] that may be tiny.
+    time = part(lambda y: 1 / (1 + y**k), 0, min(1, 1 / turn))
+    time += part(lambda u: u ** (k - 2) / (1 + u**k), turn, 1) if turn < 1 else 0.0
+    time *= turn / (D * C / 2)
     return time / (eta * nu ** ((p - 2) / (p - 1)))
 
 

@@ -114,7 +114,7 @@ class HandBuilt(Computed):
         margin = labels * output_of_projections(coefficients, logits, Constants(self.degree, self.linear))
         measured = association(logits, group_of, data.group_count)
         return {
-            "test_error": jnp.mean(margin <= 0),
+            "test_error": jnp.mean(margin <= 0, dtype=margin.dtype),
             "overlap": measured["overlap"],
             "exact": measured["exact"],
         }

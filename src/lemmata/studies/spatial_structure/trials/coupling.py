@@ -9,14 +9,17 @@ from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from lemmata.descent import Descent, Learning, Trained
 from lemmata.errors import require
+from lemmata.own import Taken
 from lemmata.studies.spatial_structure.data import Structured
 from lemmata.studies.spatial_structure.network import (
     Logits,
     PositionalNetwork,
+    Weights,
     class_summary,
     output_of_projections,
     tied_logits,
@@ -85,7 +88,27 @@ class CoupledDescent(Trained):
         return self.realistic.precision
 
     def start(self, key: Key) -> Coupled:
-        realistic = self.realistic.start(jax.random.fold_in(key, 0))
+        return self.start_from(key)
+
+    def takes(self, key: Key) -> Taken:
+        """Images and weights of the realistic run; the other two processes follow its value vector."""
+        return self.realistic.takes(jax.random.fold_in(key, 0))
+
+    def check_own(self, data: tuple[Array, Array] | None, weights: Weights | None) -> None:
+        self.realistic.check_own(data, weights)
+        if weights is not None:
+            frozen, own = float(self.network.diagonal), np.asarray(weights.logits).diagonal()
+            wrong = own[~np.isclose(own, frozen)]
+            require(
+                wrong.size == 0,
+                f"weights.logits takes {frozen:g} on its diagonal, as the idealised processes have it "
+                f"(network.diagonal), not {wrong[:1].sum():g}.",
+            )
+
+    def start_from(
+        self, key: Key, data: tuple[Array, Array] | None = None, weights: Weights | None = None
+    ) -> Coupled:
+        realistic = self.realistic.start_from(jax.random.fold_in(key, 0), data, weights)
         dtype = jnp.dtype(self.precision)
         moments = draw_moments(self.data, self.network.degree, jax.random.fold_in(key, 1), self.draws, dtype)
         rest = Tied(*(jnp.zeros((), dtype) for _ in Tied._fields))

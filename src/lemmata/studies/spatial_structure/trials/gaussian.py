@@ -8,6 +8,7 @@ from jaxtyping import Array, Float
 
 from lemmata.descent import Descent, Draw, Learner, Learning, logistic_loss
 from lemmata.errors import require
+from lemmata.own import require_signs
 from lemmata.studies.spatial_structure.data import Gaussian, World
 from lemmata.studies.spatial_structure.network import (
     Constants,
@@ -72,6 +73,10 @@ class GaussianDescent(Learner):
             self._start(part[3], dtype), seen, Tested(*self.data.draw(part[2], filters, self.test_samples))
         )
 
+    def check_own(self, data: tuple[Array, Array] | None, weights: Wide | Weights | None) -> None:
+        if data is not None:
+            require_signs("data[1] (labels)", data[1])
+
     def _start(self, key: Key, dtype) -> Wide | Weights:
         data = self.data
         if self.learner == "wide":
@@ -115,7 +120,7 @@ class GaussianDescent(Learner):
     def record(self, state: Learning) -> Record:
         return {
             **self.watch(state),
-            "vote_error": jnp.mean(state.world.votes != state.world.labels),
+            "vote_error": jnp.mean(state.world.votes != state.world.labels, dtype=self.precision),
             "logits": self.logits(state.params),
             "group_of": jnp.asarray(self.data.group_of),
         }

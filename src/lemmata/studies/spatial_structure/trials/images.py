@@ -8,6 +8,7 @@ from jaxtyping import Array, Float
 
 from lemmata.descent import Descent, Draw, Learner, Learning, logistic_loss
 from lemmata.errors import require
+from lemmata.own import Taken, require_signs
 from lemmata.studies.spatial_structure.data import Structured, World
 from lemmata.studies.spatial_structure.network import (
     Constants,
@@ -103,6 +104,26 @@ class ImageDescent(Learner):
     @property
     def constants(self) -> Constants:
         return self.network.constants(self.data.dimension)
+
+    def takes(self, key: Key) -> Taken:
+        """Any number of images with their labels, and weights. Groups, feature and test images stay those of the trial."""
+        drawn = Learner.takes(self, key)
+        if isinstance(drawn.data, str):
+            return drawn
+        images = (self.samples, self.data.patches, self.data.dimension), (self.samples,)
+        form = tuple(jax.ShapeDtypeStruct(shape, jnp.dtype(self.precision)) for shape in images)
+        return drawn._replace(data=form, any_number=True)
+
+    def check_own(self, data: tuple[Array, Array] | None, weights: Weights | Encoded | None) -> None:
+        if data is not None:
+            require_signs("data[1] (labels)", data[1])
+
+    def draw_with(
+        self, key: Key, data: tuple[Array, Array] | None, weights: Weights | Encoded | None
+    ) -> Draw:
+        if data is not None and self.attention == "logits":
+            data = in_blocks(*data, BLOCK)
+        return Learner.draw_with(self, key, data, weights)
 
     def draw(self, key: Key) -> Draw:
         part = [jax.random.fold_in(key, i) for i in range(4)]

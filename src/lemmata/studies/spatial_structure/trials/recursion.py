@@ -21,6 +21,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from lemmata.descent import Descent, Trained, logistic_loss
 from lemmata.errors import require
+from lemmata.own import Taken, require_between
 from lemmata.studies.spatial_structure.data import Structured, three_valued
 from lemmata.studies.spatial_structure.network import Constants, PositionalNetwork
 from lemmata.trial import Key, Precision, Record, Tracks, fixed
@@ -225,6 +226,7 @@ class IdealisedDescent(Trained):
     """
 
     name: ClassVar[str] = "spatial-structure/idealised"
+    may_be_missing: ClassVar[tuple[str, ...]] = ("cross_lead",)  # ended at its start
     paired: ClassVar = ("descent", "network.diagonal", "alignment", "same")
 
     data: Structured = Structured()
@@ -250,6 +252,15 @@ class IdealisedDescent(Trained):
 
     def start(self, key: Key) -> Idealised:
         return self.start_from(key)
+
+    def takes(self, key: Key) -> Taken:
+        """`Moments` of as many draws as the trial has (`moments_of` makes them of coefficients), and the three numbers."""
+        drawn = jax.eval_shape(lambda: self.start(key))
+        return Taken(drawn.moments, drawn.tied)
+
+    def check_own(self, data: Moments | None, weights: Tied | None) -> None:
+        if weights is not None:
+            require_between("weights.alignment", weights.alignment, 0, math.inf)
 
     def start_from(self, key: Key, data: Moments | None = None, weights: Tied | None = None) -> Idealised:
         dtype = jnp.dtype(self.precision)

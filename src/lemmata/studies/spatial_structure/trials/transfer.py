@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 from lemmata.descent import Descent, Draw, Learner, Learning, logistic_loss
 from lemmata.errors import require
 from lemmata.loop import train
+from lemmata.own import require_signs
 from lemmata.studies.spatial_structure import theory
 from lemmata.studies.spatial_structure.data import Structured
 from lemmata.studies.spatial_structure.network import PositionalNetwork, Weights, tied_logits
@@ -45,6 +46,7 @@ class Transfer(Computed):
     """
 
     name: ClassVar[str] = "spatial-structure/transfer"
+    may_be_missing: ClassVar[tuple[str, ...]] = ("needed",)  # infinite outside the sizes
     dims: ClassVar = dict.fromkeys(("size", "error", "cosine"), ("downstream",))
     paired: ClassVar = ("learner", "pretraining")
 
@@ -302,6 +304,10 @@ class Perceptron(Learner):
         outer = jax.random.normal(part[4], (128,), dtype) * 128**-0.5
         return Draw((inner, jnp.zeros(128, dtype), outer), seen, unseen)
 
+    def check_own(self, data: tuple[Array, Array] | None, weights: tuple[Array, ...] | None) -> None:
+        if data is not None:
+            require_signs("data[0] (labels)", data[0])
+
     def _margin(self, params: tuple[Array, ...], batch: tuple[Array, Array]) -> Float[Array, " samples"]:
         labels, coefficients = batch
         inner, bias, outer = params
@@ -314,7 +320,8 @@ class Perceptron(Learner):
         return {"loss": state.fit.loss}
 
     def record(self, state: Learning) -> Record:
-        return {"test_error": jnp.mean(self._margin(state.params, state.world) <= 0)}
+        margin = self._margin(state.params, state.world)
+        return {"test_error": jnp.mean(margin <= 0, dtype=margin.dtype)}
 
 
 def perceptron(task: Task, key: Key) -> Run:

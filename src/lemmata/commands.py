@@ -1,0 +1,569 @@
+"""What each command of the command line does. Nothing heavy is imported until a command needs it."""
+
+import argparse
+import math
+import os
+import shlex
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lemmata import device
+from lemmata.errors import BadInput, few, message, note, printable, require, text_of
+from lemmata.scale import SCALES
+from lemmata.study import Study, studies, study, study_or_package
+from lemmata.terminal import (
+    plain_verdict,
+    print_json,
+    print_lines,
+    print_outcome,
+    print_page,
+    print_prose,
+    print_table,
+    print_verdicts,
+)
+
+if TYPE_CHECKING:
+    from lemmata.order import Order
+
+
+def list_studies(options: argparse.Namespace) -> None:
+    chosen = [study(_study_id(options.name))] if options.name else list(studies().values())
+    if options.json:
+        return print_json({"studies": [_title_page(s) for s in chosen]})
+    if not options.name:
+        rows = [(s.id, str(len(s.figures)), str(len(s.entries)), s.title) for s in chosen]
+        return print_lines(("study", "figures", "claims", "title"), rows)
+    for s in chosen:
+        rows = [("figure", f"{s.id}/{id}", title) for id, title in s.figures.items()]
+        rows += [("claim", f"{s.id}/{claim.id}", claim.statement) for claim in s.entries.values()]
+        print_lines(("", "name", "says"), rows)
+
+
+def show(options: argparse.Namespace) -> None:
+    if options.system:
+        return _show_system()
+    require(bool(options.name), "show takes a study, STUDY/FIGURE, or --system.")
+    study_id, _, figure_id = _title(options.name).partition("/")
+    s = study(study_id)
+    if not figure_id:
+        print_prose(f"{s.title}\n\n{s.summary}\n\nFigures")
+        for id, title in s.figures.items():
+            print_prose(f"{id}: {title}", "  ")
+        print("\nClaims")
+        for claim in s.entries.values():
+            print_prose(f"{claim.id}: {claim.statement}", "  ")
+        readme = s.folder / "README.md"
+        if readme.exists():
+            print()
+            print_page(readme.read_text(encoding="utf-8"))
+        return
+    figure = s.figure(figure_id)
+    print_prose(f"{s.id}/{figure.id}: {s.figures[figure.id]}\n\nSetup: {figure.setup}\n")
+    from lemmata.trial import Descending, fields
+
+    for scale in SCALES:
+        sweep = figure.sweep(scale)
+        grid = ", ".join(f"{name} ({len(labels)})" for name, labels in sweep.dims.items())
+        cap = f", at most {sweep.template.steps} steps each" if isinstance(sweep.template, Descending) else ""
+        programs = len(sweep.cells.structures[0])
+        print_prose(f"{scale}: {len(sweep.cells)} trainings in {programs} programs{cap}; {grid}")
+    print("\nFields for --set, with their values at the scale 'quick':")
+    for path, value in fields(figure.sweep("quick").template).items():
+        print_prose(f"{path} = {value}", "  ")
+    for name, changes in figure.readings.items():
+        print_prose(
+            f"\nReading '{name}': {', '.join(f'{path}={value}' for path, value in changes.items()) or 'as it stands'}"
+        )
+    print_prose(
+        f"\nClaims that its results can refute: {', '.join(claim.id for claim in figure.claims) or 'none'}"
+    )
+    for claim in figure.claims:
+        print_prose(f"{claim.id} ({claim.source.kind}: {claim.source.where}): {claim.statement}", "  ")
+        print_prose(f"{claim.holds.kind}; {claim.holds.predicted}: {claim.holds.because}", "    ")
+
+
+def _show_system() -> None:
+    """Say what trains here: compiler, kernels, JAX, device, precision."""
+    from importlib.metadata import version
+
+    from lemmata import kernels
+
+    device.select(os.environ)
+    device.check()
+    print(f"compiler: {kernels.compiler_version()}\nkernels ({kernels.SWITCH}={kernels.switch()}):")
+    for source, told in kernels.report().items():
+        print(f"  {source}: {told}")
+    print(f"JAX {version('jax')}, jaxlib {version('jaxlib')}\ndevice: {device.used()}")
+    print("precision: each trial's own, float32 or float64; JAX computes with 64 bits inside trainings")
+
+
+def run(options: argparse.Namespace) -> int:
+    from lemmata.lab.executors import connect_workers
+    from lemmata.lab.run import reasons
+    from lemmata.progress import bar
+
+    if not options.adaptive and (options.budget, options.width) != (None, None):
+        raise BadInput("--budget and --width are for adaptive runs; add --adaptive.")
+    order = _order(options.name, options)
+    order.sweep.cells  # noqa: B018  (built now, so that bad input shows before anything is written)
+    own = study(order.figure.study)
+    law = None
+    if not options.adaptive:
+        _announce([order], options)
+    with connect_workers(options.on, workers(options), options.limit) as pool, bar(order.name) as told:
+        if options.adaptive:
+            width = 0.2 if options.width is None else options.width
+            budget = len(order.sweep.cells) if options.budget is None else options.budget
+            found = order.refine(width, budget, pool, told, options.fail_fast)
+            results, law = found.results, found.boundary.exponent
+        else:
+            results = order.run(pool, told, options.fail_fast)
+    verdicts = own.check(results)
+    picture = None
+    if not order.axes:
+        try:
+            picture = order.draw(results, verdicts)
+        except (
+            BadInput
+        ) as error:  # a disk that is full or cannot be written to is no reason not to tell the verdicts
+            note(str(error))
+    counts = order.counts()
+    report = {
+        "study": own.id,
+        "figure": order.figure.id,
+        "scale": order.scale,
+        "store": str(order.store.path),
+        **counts,
+        "picture": str(picture) if picture else None,
+    }
+    if law is not None:
+        report["exponent"] = {"value": law.value, "interval": [law.low, law.high], "note": law.note}
+    if options.json:
+        print_json(report)
+    else:
+        if options.all or options.verbose:
+            print_verdicts(verdicts, options.all, options.verbose)
+        else:
+            print_outcome(verdicts)
+        print(f"\n{_said(counts)}")
+        for reason in few(reasons(order.store)) if counts["failed"] else ():
+            print(f"  failed because: {message(reason)}")
+        if law is not None:
+            said = f"{law.value:.3g} [{law.low:.3g}, {law.high:.3g}]" if law.exists else law.note
+            print(f"exponent of the boundary: {said} from {counts['done']} trainings")
+        print(f"results: {order.store.path}" + (f"\npicture: {picture}" if picture else ""))
+        if sys.stdout.isatty():
+            print_prose(f"\nWhat to type next\n{_next_commands(order)}")
+    _note_failures(counts["failed"], counts["cells"])
+    return int(options.strict and (counts["failed"] > 0 or any(v.verdict == "fails" for v in verdicts)))
+
+
+def check(options: argparse.Namespace) -> int:
+    from lemmata import desk
+    from lemmata.progress import bars
+
+    if options.budget is not None and not options.until_decided:
+        raise BadInput("--budget is for runs that add seeds; add --until-decided.")
+    failures: list[tuple[int, int]] = []
+    verdicts = desk.check(
+        options.name,
+        options.scale,
+        workers(options),
+        _changes(options.set),
+        options.seeds,
+        options.out,
+        options.inside,
+        options.until_decided,
+        options.budget,
+        bars,
+        options.on,
+        options.limit,
+        options.fail_fast,
+        lambda *counts: failures.append(counts),
+        lambda orders: _announce(orders, options),
+    )
+    if options.json:
+        study_id = _study_id(options.name)
+        claims = [plain_verdict(v) for v in verdicts]
+        print_json({"study": study_id, "scale": options.scale, "claims": claims})
+    else:
+        print_verdicts(verdicts, options.all, options.verbose)
+    for failed, cells in failures:
+        _note_failures(failed, cells)
+    return int(options.strict and any(v.verdict == "fails" for v in verdicts))
+
+
+def predict(options: argparse.Namespace) -> None:
+    from lemmata.trial import put_all
+
+    s = study(_study_id(options.name))
+    trial = put_all(s.template(), _changes(options.set))
+    conditions, predictions = s.predict(trial)
+    if options.json:
+        return print_json(
+            {
+                "study": s.id,
+                "conditions": [{"name": c.name, "holds": c.holds, "margin": c.margin} for c in conditions],
+                "predictions": [{"name": p.name, "value": p.value} for p in predictions],
+            }
+        )
+    rows = [
+        (c.name, {True: "met", False: "violated", None: "order only"}[c.holds], _margin(c.margin))
+        for c in conditions
+    ]
+    print_table("Conditions", ("condition", "", "margin (1 = just met)"), rows)
+    value = [(p.name, p.value if isinstance(p.value, str) else f"{p.value:.4g}") for p in predictions]
+    print_table("Predictions", ("what", "value"), value)
+
+
+def figure(options: argparse.Namespace) -> None:
+    from lemmata.desk import stored_order
+
+    order = stored_order(options.name, options.scale, options.out)
+    results = order.results()
+    folder = Path(options.to) if options.to else None
+    print(order.draw(results, study(order.figure.study).check(results), options.format, folder))
+
+
+def status(options: argparse.Namespace) -> None:
+    from lemmata.lab.store import Store
+    from lemmata.lab.store_status import store_folder, store_status
+
+    store = Store(store_folder(options.dir) or options.dir)
+    counts = store_status(store) if store.exists else None
+    if counts is None:
+        from lemmata.desk import stored_order
+
+        order = stored_order(options.dir)
+        store, counts = order.store, order.counts()
+    manifest = store.manifest
+    if options.json:
+        return print_json({"store": options.dir, **counts, "origins": store.origins(), "manifest": manifest})
+    said = {word: manifest.get(word, "") for word in ("study", "figure", "scale", "reading", "draw")}
+    reading = f", {said['reading']}" if said["reading"] else ""
+    name = f"{said['study']}/{said['figure']} ({said['scale']}{reading}), draw {said['draw']}"
+    name = name if said["figure"] else "a sweep of its own"
+    print(printable(f"{name}, started {manifest.get('started', 'some day')}"))
+    print(", ".join(f"{name}: {count}" for name, count in counts.items()))
+    for origin, rows in sorted(store.origins().items()):
+        print(printable(f"{rows} rows made by {origin}"))
+    for reason in few(sorted(store.reasons())) if counts["failed"] else ():
+        print(f"  failed because: {message(reason)}")
+    command = _own_command(manifest.get("command"))
+    if command:
+        print(f"to repeat or resume: {command}")
+
+
+def verify(options: argparse.Namespace) -> int:
+    from lemmata.desk import stored_folder
+    from lemmata.lab.store import Store
+
+    store = Store(stored_folder(options.dir))
+    store.manifest  # noqa: B018  (says what is wrong where there is no store)
+    problems = store.problems()
+    for problem in problems:
+        print(problem)
+    print("whole" if not problems else f"{len(problems)} problems")
+    return int(bool(problems))
+
+
+def repair(options: argparse.Namespace) -> None:
+    from lemmata.desk import stored_folder
+    from lemmata.lab.store import Store
+
+    for sentence in Store(stored_folder(options.dir)).repair() or ["nothing to mend"]:
+        print(sentence)
+
+
+def work(options: argparse.Namespace) -> None:
+    from lemmata.desk import stored_order
+    from lemmata.lab.pool import cache_compilations, one_thread
+    from lemmata.lab.spool import serve
+    from lemmata.lab.store import Store
+    from lemmata.lab.work import run_chunk
+    from lemmata.programs import enable_cache
+
+    Store(options.dir).manifest  # noqa: B018  (says what is wrong where there is no store)
+    device.select(os.environ)
+    device.check()
+    one_thread()
+    cache_compilations()
+    enable_cache()
+    done = serve(Path(options.dir), lambda: stored_order(options.dir).sweep.cells, run_chunk)
+    print(f"{done} cells done")
+
+
+def export(options: argparse.Namespace) -> None:
+    from lemmata.desk import stored_order
+    from lemmata.lab.export import export as write
+
+    print(write(stored_order(options.dir).results(), Path(options.to)))
+
+
+def report(options: argparse.Namespace) -> None:
+    from lemmata.desk import stored_orders
+    from lemmata.lab.disk import replace_file
+    from lemmata.report import Chapter, page
+    from lemmata.report.record import markdown, record
+
+    path = Path(options.to)
+    chosen = _able([study(id) for id in options.studies])
+    if path.suffix == ".json" and len(chosen) > 1:
+        raise BadInput("a record of verdicts is of one study: name it.")
+    parts, written = [], []
+    only_verdicts = path.suffix in (".json", ".md")
+    for s in chosen:
+        orders = stored_orders(s, options.scale)
+        if only_verdicts:  # those of a figure that is only half run are not for publication
+            orders = [order for order in orders if order.whole]
+        results = [order.results() for order in orders]
+        verdicts = s.check(*results)
+        if orders and only_verdicts:
+            written.append(
+                record(s, verdicts, options.scale) if path.suffix == ".json" else markdown(s, verdicts)
+            )
+            continue
+        chapters = []
+        for order, one in zip(orders, results, strict=True):
+            reading = one.attrs["reading"]
+            own = [v for v in verdicts if s.entries[v.id].figure == order.figure.id and v.reading == reading]
+            picture = order.draw(one, own)
+            said = f"{order.figure.setup} Reading: {reading}." if reading else order.figure.setup
+            chapters.append(
+                Chapter(order.figure.id, s.figures[order.figure.id], said, order.command, picture, own)
+            )
+        if chapters:
+            parts.append((s, chapters))
+    if not parts and not written:
+        raise BadInput(
+            f"nothing is stored at scale '{options.scale}' yet; run a figure or check a study first."
+        )
+    try:
+        replace_file(path, ("\n".join(written) or page(parts)).encode(errors="replace"))
+    except OSError as error:
+        raise BadInput(f"cannot write '{path}': {error.strerror}.") from None
+    print(path)
+
+
+def ledger(options: argparse.Namespace) -> None:
+    """Every numbered statement of a paper, as printed and as mended, and what it is held against."""
+    from dataclasses import asdict
+
+    s = study(_study_id(options.name))
+    if options.json:
+        lines = [asdict(line) | {"finding": s.finding(line)} for line in s.ledger]
+        return print_json({"study": s.id, "statements": lines})
+    rows = [(line.number, line.says, line.mended, line.held_against, s.finding(line)) for line in s.ledger]
+    print_table(s.title, ("number", "as printed", "as mended", "held against", "finding"), rows)
+
+
+def lock(options: argparse.Namespace) -> int:
+    """Register what the claims of a study measure; a changed claim gets fresh seeds."""
+    from lemmata import registration
+
+    code = 0
+    for s in _able([study_or_package(name) for name in options.studies]):
+        if options.check:
+            found = _faults(s)
+            code |= int(bool(found))
+            right = "as registered" if s.lock else f"no faults found; register it with: lemmata lock {s.id}"
+            print(f"{s.id}: {'; '.join(found) or right}")
+        else:
+            changed = registration.lock(s)
+            words = ", ".join(f"{id} draw {entry.draw}" for id, entry in changed.items())
+            print(f"{s.id}: {words or 'as registered'}")
+    return code
+
+
+def _faults(s: Study) -> list[str]:
+    """What the first check finds that a study does not pass. A condition that is never met is only noted."""
+    from lemmata import testing
+
+    for check in testing.BEFORE_TRAINING:
+        if found := testing.problems(check, s):
+            return found
+    for sentence in testing.problems(testing.never_met, s):
+        note(f"{s.id}: {sentence}")
+    return []
+
+
+def new(options: argparse.Namespace) -> None:
+    from lemmata.new import write
+
+    folder = write(options.name, Path())
+    print(f"{folder} holds a package with a working study. To go on:")
+    print(f"  pip install -e {folder}")
+    print(f"  python -m pytest {folder}")
+    print(f"  lemmata check {options.name}")
+
+
+def cite(options: argparse.Namespace) -> None:
+    print(study(_study_id(options.name)).citation.strip())
+
+
+def data(options: argparse.Namespace) -> int:
+    from lemmata.data.command import run
+
+    return run(options)
+
+
+def bench(options: argparse.Namespace) -> None:
+    """Speed against other programs; the benchmarks stand beside the package, not in it."""
+    project = Path(__file__).resolve().parents[2]
+    if not (project / "benchmarks" / "run.py").exists():
+        raise BadInput(
+            "the benchmarks are not installed with the package: clone the project and use its own lemmata."
+        )
+    sys.path.insert(0, str(project))
+    if options.readme:
+        from benchmarks.readme import written
+
+        return print(written())
+    from benchmarks.run import bench
+
+    bench(options.workload, options.only, options.paper, options.rounds)
+
+
+# What several commands need --------------------------------------------------------------------------------------------
+
+
+def _title(name: str) -> str:
+    """STUDY/FIGURE of a folder of results; any other name as it is."""
+    if os.path.isdir(name):
+        from lemmata.desk import title_of
+
+        return title_of(name)
+    return name
+
+
+def _study_id(name: str) -> str:
+    """The study of a name: of STUDY, STUDY/FIGURE, or a folder of results."""
+    return _title(name).partition("/")[0]
+
+
+def _announce(orders: "Sequence[Order]", options: argparse.Namespace) -> None:
+    """Say in a terminal what a run is going to do, as the first result takes a while."""
+    if not sys.stderr.isatty():
+        return
+    missing = [order.missing() for order in orders]
+    programs, trainings = sum(p for p, _ in missing), sum(t for _, t in missing)
+    count = workers(options)
+    where = (
+        f"on {options.on}" if options.on != "local" else f"on {_many(count, 'worker')}" if count else "here"
+    )
+    what = f"compiling {_many(programs, 'program')}, then {_many(trainings, 'training')} {where}"
+    note(what if trainings else "every training is stored already")
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count} {word}{'s' * (count != 1)}"
+
+
+def _next_commands(order: "Order") -> str:
+    """What one may want to type after a run."""
+    own, folder = order.figure, shlex.quote(str(order.store.path))
+    lines = [
+        f"  lemmata show {own.study}/{own.id}",
+        f"  lemmata figure {folder} --format pdf",
+        f"  lemmata export {folder} --to results.nc",
+    ]
+    if own.claims:
+        lines.insert(0, f"  lemmata check {own.study}/{own.id}")
+    return "\n".join(lines)
+
+
+def _able(chosen: list[Study]) -> list[Study]:
+    """The chosen studies; if none is, all whose figures can be loaded, with a note on the others."""
+    found = []
+    for s in [] if chosen else studies().values():
+        try:
+            s.all_figures  # noqa: B018  (those of a registered study are loaded here for the first time)
+            found.append(s)
+        except BadInput as error:
+            note(f"the study '{s.id}' is left out: {error}.")
+    return chosen or found
+
+
+def _order(name: str, options: argparse.Namespace) -> "Order":
+    from lemmata.desk import place_order
+
+    return place_order(
+        name,
+        options.scale,
+        changes=_changes(options.set),
+        seeds=options.seeds,
+        out=options.out,
+        reading=options.reading,
+    )
+
+
+def _changes(pairs: Iterable[str]) -> dict[str, str]:
+    changes = {}
+    for pair in pairs:
+        path, equals, value = pair.partition("=")
+        if not equals:
+            raise BadInput(f"--set takes PATH=VALUE, not '{pair}'.")
+        if path in changes:
+            raise BadInput(f"'{path}' is set twice.")
+        changes[path] = _contents(value[1:]) if value.startswith("@") else value
+    return changes
+
+
+def _contents(name: str) -> str:
+    """What a file holds: `--set PATH=@FILE` takes a long value from there."""
+    try:
+        return text_of(Path(name))
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is not text"
+        raise BadInput(f"the file '{name}' cannot be read: {why}.") from None
+
+
+def workers(options: argparse.Namespace) -> int:
+    """How many workers a command starts: one a core unless the user says otherwise, one on a GPU."""
+    if options.workers is None and not device.on_cpu():
+        return 1
+    if options.workers is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return options.workers
+
+
+def _note_failures(failed: int, cells: int) -> None:
+    """Say last, on standard error, that cells failed: the results are not complete."""
+    if failed:
+        sys.stdout.flush()
+        note(
+            f"WARNING: {failed} of {cells} cells FAILED, and the results lack them. "
+            "Run the same command again to try them again."
+        )
+
+
+def _said(counts: dict[str, int]) -> str:
+    ended = ", ".join(f"{counts[name]} {name}" for name in ("failed", "diverged", "capped"))
+    return f"{counts['done']} of {counts['cells']} cells done; {ended}"
+
+
+def _own_command(told: object) -> str:
+    """A command of the lab that a manifest tells of, fit to be copied into a shell; nothing if it is none."""
+    try:
+        words = shlex.split(told) if isinstance(told, str) else []
+    except ValueError:
+        return ""
+    return printable(shlex.join(words)) if words[:2] == ["lemmata", "run"] else ""
+
+
+def _title_page(s: Study) -> dict[str, Any]:
+    return {
+        "id": s.id,
+        "title": s.title,
+        "figures": [{"id": id, "title": title} for id, title in s.figures.items()],
+        "claims": [{"id": claim.id, "statement": claim.statement} for claim in s.entries.values()],
+    }
+
+
+def _margin(margin: float) -> str:
+    """How far a condition is met; in words where no number says it."""
+    if math.isinf(margin):
+        return "asks for nothing here"
+    return f"{margin:.3g}" if margin > 0 else "out of reach here"

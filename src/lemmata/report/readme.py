@@ -1,0 +1,156 @@
+"""Tables of published verdicts for READMEs: `python -m lemmata.report.readme` writes them between their marks.
+
+The README of a study has the marks `BEGIN` and `END`: main results first, all other claims folded, figure by figure. The
+README of the project has a row for every study. Numbers come from `verdicts.json`, statements from `lock.json`. A test holds
+the pages to them.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lemmata.errors import require, text_of
+from lemmata.report.record import code, text
+from lemmata.study import Study, studies
+
+BEGIN, END = "<!-- verdicts: begin -->", "<!-- verdicts: end -->"
+HEAD = ("claim", "what it says", "verdict", "measured", "cells inside", "draw")
+NOT_JUDGED = "not judged yet"
+ORDER = (
+    *("confirmed", "refuted", "extends", "does not extend", "reproduced", "not reproduced"),
+    *("seen in changed settings", "not seen in changed settings", "holds", "fails", "open", NOT_JUDGED),
+)
+"""The words in the order in which they are counted."""
+
+HOLDING = ("confirmed", "extends", "reproduced", "seen in changed settings", "holds")
+"""The words of claims that hold, wherever they were judged."""
+
+MAIN_RESULTS = {
+    "benign-overfitting": ("boundary-exponent", "N·SNR² decides whether overfitting is harmless"),
+    "shallow-vit": ("theorem-sample-exponent", "samples needed go as (relevant tokens)⁻²"),
+    "multihead": ("training-theorem", "an explicit bound on the training loss"),
+    "spatial-structure": ("association", "descent finds which patches belong together"),
+    "group-imbalance": ("linear-convergence", "linear convergence on Gaussian mixtures"),
+    "in-context-learning": ("in-domain", "training on few tasks solves unseen tasks"),
+    "chain-of-thought": ("cot-where-icl-fails", "chain of thought succeeds where one answer fails"),
+    "graph-transformer": ("steps-apart", "convolution needs γ⁻² times more steps than attention"),
+    "gcn-sampling": ("twin-error", "sampling acts like an effective adjacency matrix"),
+}
+"""For every study the claim that stands for the paper's main result, and that result in a few words."""
+
+
+def study_tables(study: Study) -> str:
+    """The verdicts of a study: how many of which word, the main results, and all other claims folded."""
+    rows = {figure: _rows(study, figure, headlines=False) for figure in study.figures}
+    main = [row for figure in study.figures for row in _rows(study, figure, headlines=True)]
+    others = "\n\n".join(
+        f"**{code(figure)}**: {text(study.figures[figure])}\n\n{_table(own)}"
+        for figure, own in rows.items()
+        if own
+    )
+    return (
+        f"{counted(words(study))}.\n\n**Main results**\n\n{_table(main)}\n\n"
+        f"<details><summary>All other claims, figure by figure</summary>\n\n{others}\n\n</details>"
+    )
+
+
+def project_table() -> str:
+    """A row for every study: the claim that stands for its main result, and how many of its headlines hold."""
+    lines = [
+        "| study | the paper's main result | verdict | main results that hold |",
+        "| --- | --- | --- | --- |",
+    ]
+    for id, (claim, says) in MAIN_RESULTS.items():
+        own = studies()[id]
+        page = f"[{id}](src/lemmata/studies/{id.replace('-', '_')}/README.md)"
+        main = words(own, headlines=True)
+        holding = (
+            NOT_JUDGED if set(main) == {NOT_JUDGED} else f"{sum(main[w] for w in HOLDING)} of {main.total()}"
+        )
+        lines.append(f"| {page} | {says} | {_word(own, claim)} ({code(claim)}) | {holding} |")
+    return "\n".join(lines)
+
+
+def words(study: Study, headlines: bool = False) -> Counter[str]:
+    """How many claims of a study have which word, under the first reading of their figure."""
+    found: Counter[str] = Counter()
+    for entry in study.entries.values():
+        if entry.headline or not headlines:
+            found[_word(study, entry.id)] += 1
+    return found
+
+
+def _word(study: Study, id: str) -> str:
+    """The word of a claim under the first reading of its figure."""
+    own = _published(study, id)
+    return own[0]["word"] if own else NOT_JUDGED
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """Counts by word, in the order of `ORDER`."""
+    return ", ".join(f"{counts[word]} {word}" for word in ORDER if counts.get(word))
+
+
+def written(page: str, table: str) -> str:
+    """A page with a table between its marks."""
+    head, begin, rest = page.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    require(bool(begin and end), f"the page has no marks {BEGIN} and {END}.")
+    return f"{head}{BEGIN}\n\n{table}\n\n{END}{tail}"
+
+
+def _rows(study: Study, figure: str, headlines: bool) -> list[Sequence[str]]:
+    found = []
+    for entry in study.bearing_on(figure):
+        if entry.headline == headlines:
+            where = f" ({entry.source}{f': {entry.where}' if entry.where else ''})"
+            for verdict in _published(study, entry.id) or [{}]:
+                found.append(_row(entry.id, entry.statement + where, verdict))
+    return found
+
+
+def _row(id: str, statement: str, v: Mapping[str, Any]) -> Sequence[str]:
+    if not v:
+        return code(id), text(statement), "not judged yet", "", "", ""
+    name = code(id) + (f", {text(v['reading'])}" if v["reading"] else "")
+    return name, text(statement), v["word"], number(v), _inside(v), str(v["draw"])
+
+
+def _inside(v: Mapping[str, Any]) -> str:
+    """How many cells are inside the conditions; and with other hidden constants, where these make a difference."""
+    if not v["inside"]:
+        return ""
+    small, one, large = v["inside"]
+    other = f"; {small} at 0.1, {large} at 10" if {small, large} != {one} else ""
+    return f"{one} of {v['cells']}{other}"
+
+
+def number(v: Mapping[str, Any]) -> str:
+    """A published number with its interval, in three digits."""
+    if v["value"] is None:
+        return "none"
+    if v["low"] == v["high"]:
+        return f"{v['value']:.3g}"
+    ends = ["∞" if end is None else f"{end:.3g}" for end in (v["low"], v["high"])]
+    return f"{v['value']:.3g} [{ends[0]}, {ends[1]}]"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in (HEAD, ["---"] * len(HEAD), *rows))
+
+
+def _published(study: Study, id: str) -> list[Mapping[str, Any]]:
+    return [verdict for verdict in study.published if verdict["id"] == id]
+
+
+def main(root: Path) -> None:
+    """Write the tables into all READMEs of a clone."""
+    pages = {study.folder / "README.md": study_tables(study) for study in studies().values()}
+    for path, table in {**pages, root / "README.md": project_table()}.items():
+        path.write_text(written(text_of(path), table), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "."))

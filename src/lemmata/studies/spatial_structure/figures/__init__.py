@@ -1,0 +1,29 @@
+"""The experiments, a file for each or for a few that belong together."""
+
+from lemmata.studies.spatial_structure.figures import (
+    coupling,
+    encodings,
+    events,
+    first_event,
+    frozen_attention,
+    gaussian,
+    illustrations,
+    linear_models,
+    linear_phase,
+    loss_rate,
+    patches,
+    realistic,
+    sizes,
+    three_events,
+    transfer,
+    transfer_learners,
+)
+from lemmata.studies.spatial_structure.figures.common import template as template
+
+FIGURES = (
+    illustrations.partitions, gaussian.gaussian, illustrations.misleading, realistic.descent_on_a_sample, encodings.encodings,
+    linear_models.glm_floor, linear_models.without_association, three_events.three_events, patches.patches,
+    first_event.first_event,
+    loss_rate.loss_rate, events.common_rate, frozen_attention.frozen_attention, linear_phase.linear_phase, coupling.coupling,
+    transfer.transfer, transfer_learners.transfer_learners, sizes.sizes,
+)  # fmt: skip

@@ -1,0 +1,93 @@
+"""The ledger: the numbered statements of the paper, as printed and as mended, and what each is held against."""
+
+from lemmata.study import Statement
+
+
+def _as_printed(number: str, says: str, function: str = "", held: str = "", finding: str = "") -> Statement:
+    return Statement(number, says, "", function, held, finding)
+
+
+LEDGER: tuple[Statement, ...] = (
+    # Definitions and assumptions
+    _as_printed("Definition 2.1", "a partition of the positions into groups of C, and a label that is a sum over groups", "data.from_labels, data.labeling_function", "claim partition-is-irrelevant"),
+    _as_printed("Definition 2.2", "patch association: the C most similar positions of every position are its group", "network.association", "claim association, claim encodings-associate"),
+    Statement("Assumption 1", "one random group carries y w*, others +-w* at rate q; noise covariance sigma^2 (I_D - w* w*^T)", "I_d for I_D", "data.Structured", "test_data"),
+    Statement("Assumption 2", "d = poly(D), C = polylog(d), q = poly(C) / D, sigma^2 = 1/d", "q(D-C) >= 0.756 C^2 is where linear models err 1/8", "theory.spurious_margin", "test_theory"),
+    Statement("Definition 3.1", "self-attention: scores from X + P, output d x D", "output D x d", "", "test_network"),
+    _as_printed("Definition 3.2", "positional attention: scores from P alone, values from X alone", "", "test_network"),
+    Statement("Simplification 3.1", "A = P^T P is trained itself, its diagonal frozen; d = D; temperature sqrt(d)", "d and D apart; the proofs have temperature 1", "network.PositionalNetwork", "figure fig4 (two readings)"),
+    _as_printed("Parametrization 3.1", "alpha(0) = nu^(1/(p-1)) and logits 0, or all N(0, omega^2); diagonal polyloglog(d); one step size", "theory.population, theory.realistic", "claim one-step-size"),
+    # Theorems and lemmas of the main text
+    _as_printed("Theorem 3.1", "every generalised linear model errs at least 1/8", "theory.glm_error, theory.GLM_FLOOR", "claim linear-models-fail, claim linear-error-law"),
+    Statement("Theorem 3.2", "a transformer errs d^-omega(1) although the top C of <p_i, p_j> avoid every group", "for trainable A: no Gram matrix can avoid every group (test)", "theory.label_noise", "claim generalises-without, test_network"),
+    _as_printed("Theorem 4.1", "population descent associates every row and errs o(1)", "", "claim gamma-above-rho, claim population-generalises, claim one-step-size"),
+    _as_printed("Theorem 4.2", "with N = poly(d) descent on a sample does the same, with high probability", "", "claim association, claim generalises"),
+    _as_printed("Theorem 5.1", "with pre-trained attention polylog(D) samples of a new feature are enough", "theory.sign_error, theory.sign_samples, theory.one_step_cosine, theory.transfer_snr", "claim transfer-with, claim transfer-sign, claim transfer-learned, claim transfer-order"),
+    _as_printed("Theorem 5.2", "without association D^Omega(1) samples are needed", "theory.coupon_error, theory.coupon_samples, theory.unassociated_error_floor, theory.planted_distance", "claim transfer-without, claim transfer-coupons, claim unseen-groups"),
+    _as_printed("Lemma 4.1", "under (P) the logits have three values: beta, gamma, rho", "network.tied_logits", "test_trials (full population descent, spread as draws^-1/2)", "holds"),
+    _as_printed("Lemma 4.2", "under (P) v = alpha w* at all times", "", "test_trials (full population descent)", "holds"),
+    _as_printed("Lemma 4.3", "gamma grows by polylog alpha^p Gamma G^(p-1), |rho| by polylog alpha^p (1 + Gamma G^(p-1)) / D at most", "theory.same_growth_printed, theory.cross_growth_lemma43", "claim gamma-growth, claim rho-growth-main, claim rho-barely-moves"),
+    Statement("Hypothesis B.1", "Lambda + (C-1) Gamma + (D-C) Xi = Theta(D), Xi = Theta(1/D), (C-1) Gamma <= lambda0 / D with lambda0 = D^0.01", "the sum is 1, its denominator is meant", "theory.tied_scores", "claim same-score-cap"),
+    # Appendix D: the idealised process
+    Statement("Lemma D.1", "the sigmoid moves at alpha = Theta(1) / (C^2 lambda0)", "leading scale C (alpha G)^p = 1", "theory.event1_alignment_scale", "test_trials"),
+    Statement("Lemma D.2", "T0 = Theta(1 / (eta C alpha0^(p-1))); alpha grows by Theta(eta C) G^p alpha^(p-1)", "alpha0^-(p-2), with its constant", "theory.event1_time_printed, theory.event1_time", "claim first-event-exponent, claim first-event-corrected, claim first-event-constant"),
+    _as_printed("Lemma D.3", "y F <= Theta(1) (C^(1+1/p) alpha lambda0)^p", "theory.output_bound", "claim output-bound"),
+    _as_printed("Lemma D.4", "y <w*, O_i>^p = Theta(G^p) on the signal set, S = Theta(C G^p)", "theory.signal_drive", "claim signal-drive"),
+    Statement("Lemma D.5", "the rest of the image adds at most o(lambda0)^p", "a sum of D terms: needs lambda0 >= D^(1/p)", "theory.bulk_ratio", "claim same-score-cap, claim signal-dominates"),
+    Statement("Lemma D.6", "N = 0 until T0", "positive: every odd power of the shift Xi C adds to it", "theory.drive_moments", "claim noise-cancels, test_theory"),
+    Statement("Lemma D.7", "act'(z) = Theta(1) z^(p-1) once alpha >= nu^(1/(p-1))", "where |z| >= (2 nu / p)^(1/(p-1)); not where z is near 0", "theory.linear_part_negligible_from", "test_theory", "holds where mended"),
+    Statement("Lemma D.8", "T1 = T0 + Theta(lambda0^p / (eta e^polyloglog)), then S >= max N", "display (22) drops Gamma ~ 1/D; with alpha at its optimum the time is an integral, linear in D above e^beta", "theory.event2_duration_printed, theory.event2_duration, theory.event2_duration_leading", "claim event2-printed, claim event2-derived, claim signal-dominates, claim same-score-accelerates"),
+    _as_printed("Lemma D.9", "alpha >= Omega(1) / (C^2 lambda0) from T0 on", "", "claim alignment-stays"),
+    Statement("Lemma D.10", "risk Omega(1) implies E sg(-yF) = Omega(1)", "sg(-x) >= 0.72 log(1 + e^-x) for x > 0", "theory.sigmoid_over_loss", "test_theory", "holds"),
+    _as_printed("Lemma D.11", "from T1 on alpha grows by Theta(eta C) G^p alpha^(p-1) and does not fall until the risk is o(1)", "", "claim alignment-grows"),
+    _as_printed("Lemma D.12", "E sg = Omega(1) means alpha <= polylog / (C^2 lambda0)", "theory.event1_alignment_scale", "test_trials", "holds with the scale of Lemma D.1"),
+    Statement("Lemma D.13", "the loss converges linearly: at most polylog / (eta lambda0^(2p) (t - T1 + 1))", "a 1/t rate", "", "claim loss-rate, claim margin-grows"),
+    _as_printed("Lemma D.14", "loss <= Theta(1) log(1 + exp(-(alpha G)^p))", "theory.loss_from_margin", "claim loss-follows-margin"),
+    Statement("Lemma D.15", "error <= loss = O(1/poly(d)) in the end", "error <= loss / log 2", "theory.error_from_loss", "claim population-generalises, test_theory"),
+    Statement("Lemma D.16", "sum alpha^p = Theta(1 / (eta C alpha0^(p-1) lambda0^p e^beta) + D / (C eta e^beta))", "the first exponent is p - 2", "theory.alignment_power_sum", "claim alignment-sum"),
+    # Appendix E: the realistic process
+    Statement("Lemma E.1", "alpha grows by Theta(eta nu) e^beta until T-bar = Theta(1 / (eta nu^((p-2)/(p-1)) e^beta))", "by eta nu D C / 2 for every beta; the power part shortens the phase", "theory.linear_drift, theory.linear_phase_end, theory.linear_phase_end_full", "claim linear-drift, claim linear-drift-diagonal, claim linear-phase-time"),
+    _as_printed("Lemma E.2", "eps_v' <= (1 + eta nu polyD / sqrt d) eps_v + eta polyD / sqrt N", "", "claim linear-phase-noise"),
+    _as_printed("Lemma E.3", "eps_v <= omega sqrt(d log d) + nu^(1/(p-1)) polyD / sqrt N in that phase", "", "claim linear-phase-noise"),
+    _as_printed("Lemma E.4", "|A_ab| <= omega sqrt(d log d) + Theta(nu^(2/(p-1))) / (D e^beta) in that phase", "theory.logit_bound", "claim linear-phase-logits"),
+    Statement("Lemma E.5", "y <w*, O_j> = e^beta on the signal set, S = C e^beta", "the signal rows have C G of the whole D C", "theory.drive_moments", "test_theory", "holds to the constant"),
+    Statement("Lemma E.6", "N <= 1/poly(d)", "D C - C G > 0", "theory.drive_moments", "claim linear-drift-diagonal, test_theory", "fails"),
+    Statement("Lemma E.7", "sum alpha = t alpha0 + Theta(eta nu) e^beta t^2", "eta nu D C t^2 / 4", "theory.linear_phase_sum", "test_trials", "holds where mended"),
+    _as_printed("Lemma E.8", "act' = Theta(nu) below alpha = nu^(1/(p-1)), a power above", "theory.linear_part_negligible_from", "claim linear-drift, test_theory"),
+    _as_printed("Lemma E.9", "eps_v <= 1/poly(d) at all times", "", "claim coupling-value"),
+    _as_printed("Lemma E.10", "eps_v' <= (1 + eta alpha^(p-1) polyD / sqrt d) eps_v + eta polyD / sqrt N", "", "claim coupling-value"),
+    _as_printed("Lemma E.11", "eps_v <= O(poly(d) / sqrt N) at all times", "", "claim coupling-value"),
+    _as_printed("Lemma E.12", "sg(-sum x_m^p) is p-Lipschitz in the 1-norm where x_m^p >= -1/D", "theory.sigmoid_lipschitz_sides", "test_theory", "holds"),
+    _as_printed("Lemma E.13", "the logits stay within 1/poly(d) of the semi-idealised ones", "", "claim coupling-logits"),
+    _as_printed("Lemma E.14", "Delta_A' <= (1 + eta R) Delta_A + eta polyD sigma eps_v + eta polyD / sqrt N", "", "claim coupling-logits"),
+    _as_printed("Lemma E.15", "Delta_A <= 1/poly(d) at all times", "", "claim coupling-logits"),
+    Statement("Lemma E.16", "pooled powers are Lipschitz in the logits, relative to themselves", "for <v, X_m> of one sign", "theory.pooled_lipschitz_sides", "test_theory", "fails as printed (counter-example), holds where mended"),
+    _as_printed("Lemma E.17", "softmax is Lipschitz relative to itself", "theory.softmax_lipschitz_sides", "test_theory", "holds"),
+    _as_printed("Lemma E.18", "alpha-hat follows the updates of Events I and III and ends at alpha(T)", "", "claim follows-population"),
+    _as_printed("Lemma E.19", "gradients differ by at most polyD (1/sqrt N + eps_v + Delta_A)", "", "claim coupling-gradient"),
+    Statement("Lemma E.20", "T0-check = Theta(1 / (eta C alpha^(p-1)))", "alpha^-(p-2)", "theory.event1_time", "claim follows-population, claim first-event-corrected"),
+    Statement("Lemma E.21", "T1-check = T0-check + Theta(lambda0^p / (eta e^polyloglog))", "as Lemma D.8", "theory.event2_duration", "claim follows-population, claim event2-derived"),
+    _as_printed("Lemma E.22", "from T1-check on alpha-hat grows by Theta(eta C) G^p alpha^(p-1)", "", "claim follows-population"),
+    _as_printed("Lemma E.23", "alpha-hat stops growing Theta(lambda0^(p-2) / (eta polylog)) later", "", "claim follows-population"),
+    _as_printed("Lemma E.24", "the realistic model fits the labelling function", "", "claim generalises"),
+    _as_printed("Lemma E.25", "the semi-idealised risk is o(1) in the end", "", "claim coupling-output, claim population-generalises"),
+    _as_printed("Lemma E.26", "outputs differ by at most 1/poly(d)", "", "claim coupling-output"),
+    # Appendices G to I
+    Statement("Lemma G.1", "gamma grows by eta Theta(C) alpha (alpha G)^(p-1) Gamma", "its proof leaves out the event that delta_i is not 0 but not all are", "theory.same_growth_printed, theory.same_growth, theory.same_pair_events, theory.same_pair_orders, theory.pull_by_event", "claim gamma-growth, test_trials, test_theory"),
+    _as_printed("Corollary G.1", "gamma grows by Theta(C eta) alpha^p Gamma G^(p-1)", "theory.same_growth_printed", "claim gamma-growth"),
+    Statement("Lemma G.2", "rho moves by at most C^2 alpha (alpha G)^(p-1) Xi lambda0 / D + alpha (alpha D k Xi)^(p-1) Xi k, k = q D log d", "its events h_k start at k = 1", "theory.cross_growth_bound, theory.cross_pair_events, theory.cross_pair_orders", "claim rho-growth, test_theory"),
+    Statement("Corollary G.2", "|rho| grows by polylog alpha^p (1/D + lambda0 Xi G^(p-1) / D) at most", "its proof uses q D <= 1, against Assumption 2", "theory.cross_growth_corollary", "claim rho-growth-corollary"),
+    Statement("Lemma G.3", "Lambda + (C-1) Gamma outweighs Xi sum delta", "needs e^beta >= 2 q D log d", "theory.diagonal_margin", "claim alignment-grows, condition of every claim on descent"),
+    _as_printed("Lemma G.4", "Lambda + (C-1) Gamma + Xi sum |delta| <= Theta(1)", "theory.tied_scores", "test_theory", "holds: at most 2"),
+    _as_printed("Lemma H.1", "the gradient in v", "network.risk_gradient", "test_network", "holds"),
+    Statement("Lemma H.2", "the gradient in A_ij", "lacks the factor S_ij and the linear part of the activation", "network.risk_gradient", "test_network", "holds where mended"),
+    _as_printed("Lemma I.1", "permuting groups and slots leaves the law of X, and F with tied logits, as they are", "", "test_data, test_network", "holds"),
+    # Appendix K
+    _as_printed("Lemma K.1", "z' between z + m z^k and z + M z^k reaches v within 3 / (m z0^(k-1)) + (2^(k+1) M / m) ceil(log2(v / z0))", "theory.tensor_power_bound", "test_theory", "holds"),
+    Statement("Lemma K.2", "prod (1 + A z^(k-1+kappa)) <= (1 + v^(k-1))^(2^(kappa+1) M A v^kappa log(v / z0) / m)", "the proof drops a term Theta(A) / m of display (237), which is the larger one when m = M is small", "theory.tensor_power_product_printed, theory.tensor_power_product_bound", "test_theory", "fails as printed (counter-example), holds where mended"),
+    _as_printed("Lemma K.3", "sum |delta| <= Theta(q (D-C)) log d with high probability", "theory.spurious_count_tail", "test_theory", "holds"),
+    _as_printed("Lemma K.4", "at most O(1) of a group's coefficients are not 0, with high probability", "theory.group_count_tail", "test_theory", "holds"),
+    Statement("Lemma K.5", "a^(p-1) / (1 + e^(a^p)) is within factors 0.1 / C+ and 10 / C- of log(1 + e^(-a^p))", "for a^p in [0.135, 10]", "theory.sigmoid_power_sides", "test_theory", "fails as printed outside that range"),
+    _as_printed("Lemma K.6", "0.1 log(1 + e^-x) <= sg(-x) <= 10 log(1 + e^-x) for x > 0", "theory.sigmoid_over_loss", "test_theory", "holds, between 0.7213 and 1"),
+    _as_printed("Lemma K.7", "log(1 + x y) <= (1 + y) log(1 + x) for 0 < y <= x", "theory.log_product_sides", "test_theory", "holds, for all positive x and y"),
+)  # fmt: skip

@@ -1,0 +1,329 @@
+"""What the commands print: verdicts, tables and JSON. In a terminal they fit its width; in a pipe tabs separate columns."""
+
+import json
+import math
+import shutil
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lemmata.measure.compare import ConditionCount, Verdict
+
+NARROWEST = 60
+NARROWEST_TITLE = 20
+GLYPHS = {"holds": "✓", "fails": "✗", "inconclusive": "?"}
+COLOURS = {"holds": "green", "fails": "red", "inconclusive": "yellow", "met": "green", "violated": "red"}
+SMOKE = "The scale 'smoke' is for tests: nothing here is a verdict."
+MEANINGS = {
+    "confirmed": "They confirm it, where the theorem's own conditions hold",
+    "refuted": "They refute it, where the theorem's own conditions hold",
+    "extends": "It holds here, outside the theorem's conditions",
+    "does not extend": "It fails here, outside the theorem's conditions",
+    "reproduced": "They reproduce it",
+    "not reproduced": "They do not reproduce it",
+    "seen in changed settings": "It holds here, in settings other than the paper's",
+    "not seen in changed settings": "It fails here, in settings other than the paper's",
+    "holds": "It holds",
+    "fails": "It fails",
+    "open": "They do not decide",
+    "no verdict (smoke)": "No verdict: the scale 'smoke' is for tests",
+}
+"""The word of a verdict as a sentence about the trainings of a run."""
+
+WORDS = """confirmed, refuted: a statement of the paper, where the theorem's own conditions hold
+extends, does not extend: the same, in cells that miss a condition
+reproduced, not reproduced: what the paper's figure shows, with its own settings
+seen, not seen in changed settings: the same with other sizes, data or networks
+holds, fails: a check or a conjecture of the lab; open: these runs do not decide"""
+
+
+def width() -> int:
+    """The width of the terminal; not less than `NARROWEST`."""
+    return max(shutil.get_terminal_size((100, 24)).columns, NARROWEST)
+
+
+def print_verdicts(verdicts: "Sequence[Verdict]", everything: bool = False, verbose: bool = False) -> None:
+    """Print a line a claim, the main results first, with reasons for those that do not hold, and the counts last.
+
+    `everything`: whether claims that are no headlines are listed, too.
+    `verbose`: whether every claim is followed by its statement and its conditions.
+    In a pipe all claims are printed, a line each, separated by tabs.
+    """
+    if not sys.stdout.isatty() and not verbose:
+        return _print_rows(verdicts)
+    headlines = [v for v in verdicts if v.headline]
+    others = [v for v in verdicts if not v.headline]
+    _print_group("Main results", headlines, verbose)
+    if everything or verbose or not headlines:
+        _print_group("Other claims", others, verbose)
+    elif others:
+        print(
+            f"\n{_counted(others)} among {len(others)} other claim{'s' * (len(others) > 1)} (--all lists them)."
+        )
+    _print_end(verdicts, verbose)
+
+
+def print_outcome(verdicts: "Sequence[Verdict]") -> None:
+    """Print in plain English what the paper says and what these trainings show. In a pipe, as `print_verdicts`."""
+    headlines = [v for v in verdicts if v.headline]
+    if not sys.stdout.isatty() or not headlines:
+        return print_verdicts(verdicts)
+    print("\nThe paper says, and these trainings show")
+    for v in headlines:
+        said = f"{MEANINGS[v.word]}: {measured(v)}, asked for {v.within}."
+        print_prose(f"{v.statement.rstrip('.')}.", "  ")
+        glyph = _painted(f"  {GLYPHS[v.verdict]} ", v.verdict)
+        print(glyph + textwrap.fill(said, width() - 4, subsequent_indent="    "))
+    others = [v for v in verdicts if not v.headline]
+    if others:
+        print_prose(f"\nOther claims: {_counted(others)} (--all lists them).")
+    _print_caution(verdicts)
+
+
+def print_prose(text: str, indent: str = "") -> None:
+    """Print text with its line breaks, wrapped at the width of the terminal; in a pipe as it is."""
+    for line in text.split("\n"):
+        print(_wrapped(line, indent) if sys.stdout.isatty() else indent + line)
+
+
+def print_lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a line a row; in a terminal the last column is cut at its width. In a pipe tabs separate columns."""
+    if not sys.stdout.isatty():
+        for row in (head, *rows):
+            print("\t".join(row))
+        return
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    room = max(width() - sum(widths[:-1]) - 2 * (len(widths) - 1), NARROWEST_TITLE)
+    for row in (head, *rows):
+        cells = [f"{text:<{size}}" for text, size in zip(row[:-1], widths[:-1], strict=True)]
+        last = row[-1] if len(row[-1]) <= room else f"{row[-1][: room - 1]}…"
+        print("  ".join((*cells, last)))
+
+
+def print_page(markdown: str) -> None:
+    """Print a page in Markdown, set for the terminal; in a pipe as it is."""
+    if not sys.stdout.isatty():
+        return print(markdown)
+    from rich.markdown import Markdown
+
+    _terminal().print(Markdown(markdown))
+
+
+def _print_rows(verdicts: "Sequence[Verdict]") -> None:
+    head = (
+        "claim",
+        "reading",
+        "verdict",
+        "word",
+        "measured",
+        "low",
+        "high",
+        "holds",
+        "inside",
+        "cells",
+        "draw",
+        "statement",
+    )
+    print("\t".join(head))
+    for v in verdicts:
+        numbers = [f"{number:.6g}" for number in (v.measured.value, v.measured.low, v.measured.high)]
+        inside = str(v.inside_cells[1]) if v.inside_cells else ""
+        row = (
+            v.id,
+            v.reading,
+            v.verdict,
+            v.word,
+            *numbers,
+            v.within,
+            inside,
+            str(v.cells),
+            str(v.draw),
+            v.statement,
+        )
+        print("\t".join(row))
+
+
+def _print_group(title: str, verdicts: "Sequence[Verdict]", verbose: bool) -> None:
+    if not verdicts:
+        return
+    print(f"\n{title}")
+    worst_first = {"fails": 0, "inconclusive": 1, "holds": 2}
+    names = [f"{v.id} [{v.reading}]" if v.reading else v.id for v in verdicts]
+    columns = max(map(len, names)), max(len(v.word) for v in verdicts)
+    for name, v in sorted(zip(names, verdicts, strict=True), key=lambda pair: worst_first[pair[1].verdict]):
+        _print_claim(name, v, columns, verbose)
+
+
+def _print_claim(name: str, v: "Verdict", columns: tuple[int, int], verbose: bool) -> None:
+    room = width()
+    glyph = f"{GLYPHS[v.verdict]} "
+    line = f"{name:<{columns[0]}}  {v.word:<{columns[1]}}  {measured(v)}"
+    whole = f"{line}  ({v.within})"
+    shown = whole if len(whole) + 2 <= room else line
+    if len(shown) + 2 > room:
+        shown = f"{name}\n    {v.word}  {measured(v)}"
+    print(_painted(glyph, v.verdict) + shown)
+    if verbose or v.verdict != "holds":
+        _print_wrapped(" ".join(filter(None, (f"{v.statement.rstrip('.')}.", *_beside(v)))))
+    if verbose:
+        for condition in v.conditions:
+            _print_wrapped(f"Condition {condition_text(condition)}")
+
+
+def _beside(v: "Verdict") -> list[str]:
+    """What a reader must know beside the number."""
+    said = [f"({v.source}: {v.where})" if v.where else f"({v.source})"]
+    said += [f"Differs from the paper: {v.proxy}." if v.proxy else ""]
+    said += [f"{number} is excluded." for number in v.excluded]
+    said += [f"Seen over {v.seen}."] if v.seen else []
+    said += [f"The measurement lies {v.looseness}."] if v.looseness else []
+    said += [v.note, v.on_constants]
+    if v.inner is not None and v.inside_cells:
+        said.append(
+            f"In the {v.inside_cells[1]} of {v.cells} cells inside the conditions: {measured(v.inner)}."
+        )
+    said += [f"About {v.more_seeds} more seeds would decide."] if v.more_seeds else []
+    return said
+
+
+def _print_end(verdicts: "Sequence[Verdict]", verbose: bool) -> None:
+    print(f"\n{_counted(verdicts)} ({len(verdicts)} verdicts).")
+    _print_caution(verdicts)
+    if verbose:
+        print(f"\nWords\n{textwrap.indent(WORDS, '  ')}")
+
+
+def _print_caution(verdicts: "Sequence[Verdict]") -> None:
+    """Say where the verdicts of a run reach less far than they look."""
+    if any(v.scale == "smoke" for v in verdicts):
+        return print(SMOKE)
+    outside = [v for v in verdicts if v.source in ("theorem", "proof") and v.scope == "outside"]
+    if outside and not any(v.scope in ("inside", "partly") for v in verdicts):
+        missed = sorted({c.name for v in outside for c in v.conditions if not c.met})
+        never = (
+            f" Never met: {', '.join(missed[:3])}{', and others' if len(missed) > 3 else ''}."
+            if missed
+            else ""
+        )
+        _print_wrapped(f"Nothing here lies inside a theorem's conditions.{never}", "")
+    judged, registered = max((v.of_family for v in verdicts), default=(0, 0))
+    if judged < registered:
+        _print_wrapped(
+            f"Judged alone: {judged} of the {registered} registered verdicts of a family. `lemmata check STUDY` judges all.",
+            "",
+        )
+
+
+def _counted(verdicts: "Sequence[Verdict]") -> str:
+    counts = Counter(v.word for v in verdicts)
+    return ", ".join(f"{count} {word}" for word, count in counts.most_common())
+
+
+def _print_wrapped(text: str, indent: str = "    ") -> None:
+    print(_wrapped(text, indent))
+
+
+def _wrapped(text: str, indent: str) -> str:
+    return textwrap.fill(text, width(), initial_indent=indent, subsequent_indent=indent)
+
+
+def _painted(text: str, verdict: str) -> str:
+    codes = {"green": 32, "red": 31, "yellow": 33}
+    return f"\033[{codes[COLOURS[verdict]]}m{text}\033[0m" if sys.stdout.isatty() else text
+
+
+def measured(v: "Verdict") -> str:
+    """The number with its interval, in three digits."""
+    m = v.measured
+    if not m.exists:
+        return "no number"
+    return f"{m.value:.3g}" if m.exact else f"{m.value:.3g} {m.interval}"
+
+
+def condition_text(c: "ConditionCount") -> str:
+    """A condition, in how many cells it is met, and the worst margin."""
+    missed = f", missed by a factor {1 / c.margin:.3g} at worst" if 0 < c.margin < 1 else ""
+    hidden = ", hidden constant 1" if c.holds is None else ""
+    return f"{c.name}: met in {c.met} of {c.cells} cells{missed}{hidden}"
+
+
+def print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table at the width of the terminal; in a pipe, rows separated by tabs."""
+    if not sys.stdout.isatty():
+        for row in (head, *rows):
+            print("\t".join(row))
+        return
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", padding=(0, 1), pad_edge=False)
+    for name in head:
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*(f"[{COLOURS[text]}]{text}[/]" if text in COLOURS else escape(text) for text in row))
+    _terminal().print(table)
+
+
+def _terminal() -> Any:
+    """A console of rich at the width of the terminal."""
+    from rich.console import Console
+
+    class Terminal(Console):
+        def on_broken_pipe(self) -> None:  # rich would end the process, with exit code 1
+            raise BrokenPipeError
+
+    return Terminal(width=width())
+
+
+def plain_verdict(v: "Verdict") -> dict[str, Any]:
+    """A verdict as plain data for JSON."""
+    return {
+        "id": v.id,
+        "statement": v.statement,
+        "kind": v.kind,
+        "reading": v.reading,
+        "verdict": v.verdict,
+        "word": v.word,
+        "source": v.source,
+        "where": v.where,
+        "proxy": v.proxy,
+        "scope": v.scope,
+        "headline": v.headline,
+        "family": {"judged": v.of_family[0], "registered": v.of_family[1]},
+        "parts": [{"name": p.name, "verdict": p.verdict, "measured": p.measured.value} for p in v.parts],
+        "predicted": v.predicted,
+        "measured": v.measured.value,
+        "interval": [v.measured.low, v.measured.high],
+        "seeds": v.seeds,
+        "tolerance": list(v.tolerance),
+        "conditions": [
+            {"name": c.name, "holds": c.holds, "margin": c.margin, "met": c.met, "cells": c.cells}
+            for c in v.conditions
+        ],
+        "sentence": v.sentence,
+        "excluded": list(v.excluded),
+        "left_out": dict(v.left_out),
+        "violations": v.violations.value if v.violations else None,
+        "looseness": v.looseness,
+        "seen": v.seen,
+        "more_seeds": v.more_seeds,
+        "draw": v.draw,
+        "looks": v.looks,
+        "note": v.note,
+    }
+
+
+def print_json(content: dict[str, Any]) -> None:
+    """Print one object; numbers that JSON does not know become null."""
+
+    def finite(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: finite(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [finite(item) for item in value]
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    print(json.dumps(finite(content), indent=2))
