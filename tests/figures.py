@@ -67,12 +67,19 @@ FEWER_THAN_100 = at_most(100.0, because="A toy.", value=38.0)
 
 def claim(id="steps", **changes) -> Claim:
     given: dict = {"number": steps, "holds": FEWER_THAN_100, "refuted_by": MANY, "upheld_by": FEW}
-    return Claim(id, "It takes 38 steps on average", theorem("Theorem 0"), **given | changes)
+    source = changes.pop("source", theorem("Theorem 0"))
+    return Claim(id, "It takes 38 steps on average", source, **given | changes)
 
 
 def study_of(*figures: Figure, id: str = "toy", **words) -> Study:
     """A study whose figures are given, and that is not registered."""
-    given = {"title": "A toy", "summary": "Decay.", "citation": "@misc{toy}", "package": "tests"}
+    given = {
+        "title": "A toy",
+        "summary": "Decay.",
+        "citation": "@misc{toy}",
+        "package": "tests",
+        "version": "Toys 1",
+    }
     own = Study(id, **given | words)
     own.__dict__.update(_figures={one.id: one for one in figures}, lock={}, published=())
     return own

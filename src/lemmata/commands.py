@@ -48,12 +48,13 @@ def show(options: argparse.Namespace) -> None:
     study_id, _, figure_id = _title(options.name).partition("/")
     s = study(study_id)
     if not figure_id:
-        print_prose(f"{s.title}\n\n{s.summary}\n\nFigures")
+        print_prose(f"{s.title}\n\n{s.summary}\n\nNumbers refer to: {s.version}.\n\nFigures")
         for id, title in s.figures.items():
             print_prose(f"{id}: {title}", "  ")
         print("\nClaims")
         for claim in s.entries.values():
-            print_prose(f"{claim.id}: {claim.statement}", "  ")
+            where = f"{claim.source}: {claim.where}" if claim.where else claim.source
+            print_prose(f"{claim.id} ({where}): {claim.statement}", "  ")
         readme = s.folder / "README.md"
         if readme.exists():
             print()
@@ -187,7 +188,8 @@ def check(options: argparse.Namespace) -> int:
     if options.json:
         study_id = _study_id(options.name)
         claims = [plain_verdict(v) for v in verdicts]
-        print_json({"study": study_id, "scale": options.scale, "claims": claims})
+        version = study(study_id).version
+        print_json({"study": study_id, "version": version, "scale": options.scale, "claims": claims})
     else:
         print_verdicts(verdicts, options.all, options.verbose)
     for failed, cells in failures:
@@ -557,8 +559,12 @@ def _title_page(s: Study) -> dict[str, Any]:
     return {
         "id": s.id,
         "title": s.title,
+        "version": s.version,
         "figures": [{"id": id, "title": title} for id, title in s.figures.items()],
-        "claims": [{"id": claim.id, "statement": claim.statement} for claim in s.entries.values()],
+        "claims": [
+            {"id": one.id, "statement": one.statement, "source": one.source, "where": one.where}
+            for one in s.entries.values()
+        ],
     }
 
 

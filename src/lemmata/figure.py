@@ -283,6 +283,8 @@ class Claim:
         statement that holds without any has `nothing_asked`.
     `uses`: statuses of runs that count beside `converged`.
     `headline`: whether the claim belongs to the study's main results.
+    `not_computable`: the reason why no finite run can decide the statement, for one that speaks of a limit alone. The number is
+        measured and shown all the same.
     `unnoticed`: mutants of the number that no made case can notice, with the reason (see `lemmata.testing`).
     `figure`: the id of its figure; the study fills it in.
     """
@@ -299,6 +301,7 @@ class Claim:
     conditions: Conditions | None = None
     uses: tuple[str, ...] = ()
     headline: bool = False
+    not_computable: str = ""
     unnoticed: Mapping[str, str] = field(default_factory=dict)
     figure: str = ""
 

@@ -64,7 +64,7 @@ def described(claim: Claim, digest: str, draw: int) -> Entry:
 
 def digest(claim: Claim, figure: Figure) -> str:
     """What a claim measures, in 16 hexadecimal digits."""
-    content = {
+    content: dict[str, Any] = {
         "number": meaning(claim.number),
         "cells": meaning(claim.cells) if claim.cells else [],
         "conditions": meaning(claim.conditions) if claim.conditions else [],
@@ -74,6 +74,8 @@ def digest(claim: Claim, figure: Figure) -> str:
         "grid": {scale: grid(figure.sweep(scale)) for scale in ("quick", "paper")},
         "readings": figure.readings,
     }
+    if claim.not_computable:
+        content["not computable"] = True
     text = json.dumps(content, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -74,6 +74,7 @@ class Study:
     """The title page of a paper.
 
     `id`, `title`, `summary`, `citation`: its name, what it is about, and its BibTeX entry.
+    `version`: the version of the paper that all its numbers of theorems, equations and figures refer to.
     `package`: the package with its modules: `figures` (`FIGURES`, `template()`), `theory` (`predict(trial)`), `ledger`
         (`LEDGER`), and its registration, `lock.json`.
     """
@@ -83,6 +84,7 @@ class Study:
     summary: str
     citation: str
     package: str
+    version: str = ""
 
     # Light: what is registered ------------------------------------------------------------------------------------------
 

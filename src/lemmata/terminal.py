@@ -29,6 +29,7 @@ MEANINGS = {
     "holds": "It holds",
     "fails": "It fails",
     "open": "They do not decide",
+    "not computable here": "No finite run can decide it",
     "no verdict (smoke)": "No verdict: the scale 'smoke' is for tests",
 }
 """The word of a verdict as a sentence about the trainings of a run."""
@@ -37,7 +38,8 @@ WORDS = """confirmed, refuted: a statement of the paper, where the theorem's own
 extends, does not extend: the same, in cells that miss a condition
 reproduced, not reproduced: what the paper's figure shows, with its own settings
 seen, not seen in changed settings: the same with other sizes, data or networks
-holds, fails: a check or a conjecture of the lab; open: these runs do not decide"""
+holds, fails: a check or a conjecture of the lab; open: these runs do not decide
+not computable here: a statement about a limit, which no finite run decides"""
 
 
 def width() -> int:

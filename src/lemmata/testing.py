@@ -12,6 +12,7 @@ equivalent: the sign of a rise does not change when the rise is multiplied.
 """
 
 import logging
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -43,6 +44,13 @@ MUTANTS: dict[str, Callable[[Any], Any]] = {
     "minus": lambda value: -value,
     "divided by 7": lambda value: value / 7,
 }
+NUMBERED = re.compile(
+    r"\b(?:Theorem|Lemma|Proposition|Corollary|Condition|Assumption|Definition|Property|Remark|Section|Appendix|Figure|Table)"
+    r"(?:s|es|ies)?\s(?:[A-Z]\b|[A-Z]?\.?\d)"
+    r"|\((?:[A-Z]\.?)?\d+(?:\.\d+)*[a-z]?\)"
+)
+"""A place in a paper: the number of a statement, section, figure or table, or of an equation in parentheses."""
+
 Case = Literal["refuted_by", "upheld_by"]
 CASES: dict[Case, str] = {"refuted_by": "fails", "upheld_by": "holds"}
 
@@ -55,7 +63,7 @@ class MadeCases:
 
     def verdict(self, claim: Claim, case: Case, scale: Scale = "quick") -> Verdict:
         """Judge a claim on one of its made cases."""
-        return judge(claim, self.results(claim, case, scale))
+        return judge(replace(claim, not_computable=""), self.results(claim, case, scale))
 
     def results(self, claim: Claim, case: Case, scale: Scale = "quick") -> xr.Dataset:
         made = getattr(claim, case)
@@ -90,7 +98,7 @@ class MadeCases:
 
     def unnoticed(self, claim: Claim) -> list[str]:
         """The mutants of a claim's number that neither made case notices, but for those that are equivalent."""
-        plain = replace(claim, conditions=None)  # conditions stand beside a verdict; they do not decide it
+        plain = replace(claim, conditions=None, not_computable="")  # neither bears on the number
         numbers = {case: _kept(claim.number, claim) for case in CASES}
         return [
             name
@@ -199,19 +207,28 @@ def rooms(study: Study) -> list[str]:
 
 
 def names(study: Study) -> list[str]:
-    """No id is taken twice, and every claim says where it comes from."""
+    """No id is taken twice."""
     ids = [figure.id for figure in study.module("figures").FIGURES]
     found = [f"the figure id '{id}' is taken twice{_line_of(study, id)}." for id in _twice(ids)]
     ids = [claim.id for claim in study.claims]
-    found += [f"the claim id '{id}' is taken twice{_line_of(study, id)}." for id in _twice(ids)]
-    nowhere = [c.id for c in study.claims if c.source.kind != "ours" and not c.source.where]
-    return found + [
-        f"'{id}' does not say where in the paper it stands{_line_of(study, id)}." for id in nowhere
-    ]
+    return found + [f"the claim id '{id}' is taken twice{_line_of(study, id)}." for id in _twice(ids)]
 
 
 def _twice(ids: list[str]) -> list[str]:
     return [id for id, many in Counter(ids).items() if many > 1]
+
+
+def places(study: Study) -> list[str]:
+    """The study names the version of its paper, and every claim of the paper its place in it."""
+    found = []
+    if not study.version:
+        found.append("the study does not say which version of the paper it follows (`version` of its Study).")
+    nowhere = [c for c in study.claims if c.source.kind != "ours" and not NUMBERED.search(c.source.where)]
+    return found + [
+        f"'{c.id}' does not say where in the paper it stands{_line_of(study, c.id)}: '{c.source.where}' has no number of a "
+        "theorem, section or figure, nor of an equation in parentheses."
+        for c in nowhere
+    ]
 
 
 def ledger(study: Study) -> list[str]:
@@ -414,6 +431,7 @@ Check = Callable[[Study], list[str]]
 BEFORE_TRAINING: tuple[Check, ...] = (
     rooms,
     names,
+    places,
     scales,
     ledger,
     predictions,

@@ -75,6 +75,20 @@ def test_cells_inside_are_judged_alone_where_only_some_are():
     assert with_inner(judge(everywhere, data), everywhere, data).word == "refuted"
 
 
+def test_a_statement_about_a_limit_is_not_computable_and_never_open():
+    limit = claim(lambda r: mean(r.x), at_most(2.0, because="so"), not_computable="it speaks of a limit.")
+    for law in (1.0, 2.0, 3.0):  # inside, on the edge and outside of the tolerance
+        judged = judge(limit, results(noisy(lambda n, law=law: law)))
+        assert (judged.verdict, judged.word, judged.more_seeds) == (
+            "inconclusive",
+            "not computable here",
+            None,
+        )
+        assert "No finite run can decide this: it speaks of a limit." in judged.note
+        assert judged.measured.value == pytest.approx(law, rel=0.1)
+        assert not judged.counts  # it raises no bar for the claims that are judged with it
+
+
 def test_flat_is_an_answer_and_a_slope_is_another():
     no_change = claim(lambda r: exponent(r.x, "size"), flat(-0.1, 0.1, because="the theory would allow 0.5"))
     assert judge(no_change, results(noisy(lambda n: 1.0))).verdict == "holds"

@@ -18,5 +18,6 @@ STUDY = Study(
   year      = {2025}
 }
 """,
+    version="ICML 2025, PMLR 267",
     package=__name__,
 )

@@ -102,6 +102,7 @@ class Verdict:
     `inner`: the verdict in the cells inside alone, where only some are.
     `scale`: that of the results; `smoke` gives no verdicts.
     `of_family`: how many claims of its family were judged together, and how many there are.
+    `not_computable`: why no finite run can decide the claim.
     `seeds` is how many seeds the results hold; `more_seeds` estimates how many more would decide an inconclusive verdict;
     None where seeds would not, or nobody can tell. `reading`, `draw` and `looks`: under which reading of the paper, on
     which draw of the judging seeds, after how many looks at them.
@@ -137,6 +138,7 @@ class Verdict:
     parts: tuple[Part, ...] = ()
     inner: "Verdict | None" = None
     of_family: tuple[int, int] = (0, 0)
+    not_computable: str = ""
     scale: str = ""
 
     @property
@@ -152,6 +154,8 @@ class Verdict:
         """What the verdict means, by the claim's source and scope: see `docs/verdicts.md`."""
         if self.scale == "smoke":
             return "no verdict (smoke)"
+        if self.not_computable:
+            return "not computable here"
         if self.source == "ours":
             return {"holds": "holds", "fails": "fails"}.get(self.verdict, "open")
         if self.source == "experiment":
@@ -190,8 +194,9 @@ class Verdict:
 
     @property
     def counts(self) -> bool:
-        """Whether it is a discovery when decided. Identities and numbers that no draw of seeds would change are not."""
-        return self.kind != "identity" and not self.measured.exact
+        """Whether it is a discovery when decided. Identities and numbers that no draw of seeds would change are not, nor
+        claims that no finite run can decide."""
+        return self.kind != "identity" and not self.measured.exact and not self.not_computable
 
     @property
     def sentence(self) -> str:

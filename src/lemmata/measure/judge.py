@@ -99,6 +99,7 @@ def judge(claim: Claim, results: xr.Dataset, inside: bool = False) -> Verdict:
         headline=claim.headline,
         inside_cells=runs.inside,
         parts=found.parts,
+        not_computable=claim.not_computable,
         scale=str(results.attrs.get("scale", "")),
     )
 
@@ -309,6 +310,8 @@ def _decided(claim: Claim, found: _Found) -> tuple[Decision, str, tuple[float, f
     """The decision, what is to be said about it, and the range that the interval had to lie in."""
     holds = claim.holds
     estimate, tolerance, broken = found.estimate, holds.tolerance, found.violations
+    if claim.not_computable:
+        return "inconclusive", f"No finite run can decide this: {claim.not_computable}", EVERYWHERE
     if broken is not None:
         return "fails" if broken.value > 0 else "holds", _violated(broken), tolerance
     if found.parts:

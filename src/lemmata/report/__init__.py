@@ -1,6 +1,7 @@
 """One self-contained HTML page from stored results: verdicts first, then every figure with how the paper was read."""
 
 import base64
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 STYLE = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
 OUTCOMES = {"holds": "✓", "fails": "✗", "inconclusive": "?"}
-PLURAL = {"holds": "hold", "fails": "fail"}
 IMAGES = {".png": "image/png", ".svg": "image/svg+xml"}
 
 
@@ -109,8 +109,10 @@ def _figures(study: Study, parts: Sequence[Chapter]) -> str:
 
 def _tally(verdicts: Sequence[Verdict]) -> str:
     judged = [v for v in verdicts if v.kind != "identity"]
-    counts = {outcome: sum(v.verdict == outcome for v in judged) for outcome in OUTCOMES}
-    said = [_outcome(o, f"{n} {o if n == 1 else PLURAL.get(o, o)}") for o, n in counts.items() if n]
+    counts = Counter(
+        (v.verdict, v.word) for v in sorted(judged, key=lambda v: list(OUTCOMES).index(v.verdict))
+    )
+    said = [_outcome(verdict, f"{many} {word}") for (verdict, word), many in counts.items()]
     exact = len(verdicts) - len(judged)
     said += [f"{exact} identit{'y' if exact == 1 else 'ies'}"] if exact else []
     return ", ".join(said) or "none"
@@ -134,8 +136,13 @@ def _study(study: Study, parts: Sequence[Chapter]) -> str:
         if identities
         else ""
     )
+    version = (
+        f"<p class='note'>Numbers of theorems, equations and figures are those of: {escape(study.version)}.</p>"
+        if study.version
+        else ""
+    )
     return (
-        f'<section><h2 id="{_anchor(study.id)}">{escape(study.title)}</h2><p>{escape(study.summary)}</p>'
+        f'<section><h2 id="{_anchor(study.id)}">{escape(study.title)}</h2><p>{escape(study.summary)}</p>{version}'
         f"<h3>Claims</h3><p>{_tally(verdicts)}.</p>{_table(study, judged)}{apart}{figures}"
         f"<details><summary>Citation</summary><pre>{escape(study.citation.strip())}</pre></details></section>"
     )
@@ -201,13 +208,13 @@ def _claim(study: Study, readings: Sequence[Verdict]) -> str:
 
 
 def _judged(v: Verdict) -> str:
-    """The outcome, under which reading, on which draw, and what more seeds could do."""
+    """The word of the verdict, under which reading, on which draw, and what more seeds could do."""
     said = [f"reading: {v.reading}"] if v.reading else []
     said += [f"{number} excluded" for number in v.excluded]
     said.append(f"draw {v.draw}, {v.seeds} seed{'' if v.seeds == 1 else 's'}")
     said += [f"{v.looks} looks"] if v.looks > 1 else []
     said += [f"about {v.more_seeds} more seeds would decide"] if v.more_seeds else []
-    return f"<td>{_outcome(v.verdict, v.verdict)}{_notes(said)}</td>"
+    return f"<td>{_outcome(v.verdict, v.word)}{_notes(said)}</td>"
 
 
 def _measured(v: Verdict) -> str:

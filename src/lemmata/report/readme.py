@@ -20,7 +20,15 @@ HEAD = ("claim", "what it says", "verdict", "measured", "cells inside", "draw")
 NOT_JUDGED = "not judged yet"
 ORDER = (
     *("confirmed", "refuted", "extends", "does not extend", "reproduced", "not reproduced"),
-    *("seen in changed settings", "not seen in changed settings", "holds", "fails", "open", NOT_JUDGED),
+    *(
+        "seen in changed settings",
+        "not seen in changed settings",
+        "holds",
+        "fails",
+        "not computable here",
+        "open",
+        NOT_JUDGED,
+    ),
 )
 """The words in the order in which they are counted."""
 
@@ -51,7 +59,8 @@ def study_tables(study: Study) -> str:
         if own
     )
     return (
-        f"{counted(words(study))}.\n\n**Main results**\n\n{_table(main)}\n\n"
+        f"{counted(words(study))}.\n\nNumbers of theorems, equations and figures are those of: {text(study.version)}.\n\n"
+        f"**Main results**\n\n{_table(main)}\n\n"
         f"<details><summary>All other claims, figure by figure</summary>\n\n{others}\n\n</details>"
     )
 

@@ -13,5 +13,6 @@ STUDY = Study(
   year   = {1847}
 }
 """,
+    version="Comptes rendus 25, 1847",
     package=__name__,
 )

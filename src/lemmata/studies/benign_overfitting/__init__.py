@@ -19,5 +19,6 @@ STUDY = Study(
   year      = {2024}
 }
 """,
+    version="NeurIPS 2024, with appendices A to H",
     package=__name__,
 )

@@ -18,5 +18,7 @@ STUDY = Study(
   year    = {2024}
 }
 """,
+    version="H. Li, doctoral thesis, Rensselaer Polytechnic Institute, December 2024: "
+    "chapter 7 and appendix F",
     package=__name__,
 )

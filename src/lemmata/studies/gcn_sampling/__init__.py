@@ -19,5 +19,7 @@ STUDY = Study(
   year      = {2022}
 }
 """,
+    version="H. Li, doctoral thesis, Rensselaer Polytechnic Institute, December 2024: "
+    "chapter 5 and appendix D",
     package=__name__,
 )

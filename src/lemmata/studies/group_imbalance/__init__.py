@@ -20,5 +20,7 @@ STUDY = Study(
   year    = {2024}
 }
 """,
+    version="H. Li, doctoral thesis, Rensselaer Polytechnic Institute, December 2024: "
+    "chapter 4 and appendix C",
     package=__name__,
 )

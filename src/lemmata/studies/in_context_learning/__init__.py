@@ -18,5 +18,7 @@ STUDY = Study(
   year      = {2024}
 }
 """,
+    version="H. Li, doctoral thesis, Rensselaer Polytechnic Institute, December 2024: "
+    "chapter 6 and appendix E",
     package=__name__,
 )

@@ -19,5 +19,6 @@ STUDY = Study(
         "  year={2023}\n"
         "}"
     ),
+    version="Transactions on Machine Learning Research, OpenReview wTGjn7JvYK, with appendices A to H",
     package=__name__,
 )

@@ -19,5 +19,7 @@ STUDY = Study(
   year      = {2023}
 }
 """,
+    version="ICLR 2023, with appendices A to G; [T] is H. Li, doctoral thesis, Rensselaer Polytechnic Institute, "
+    "December 2024: chapter 2 and appendix A",
     package=__name__,
 )

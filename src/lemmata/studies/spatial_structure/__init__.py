@@ -19,5 +19,6 @@ STUDY = Study(
   year      = {2022}
 }
 """,
+    version="NeurIPS 2022, with appendices A to K",
     package=__name__,
 )

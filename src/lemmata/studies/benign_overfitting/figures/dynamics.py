@@ -182,7 +182,7 @@ fig3 = Figure(
         ),
         Claim(
             "norms-in-fig3", "In the paper's own figure squared norms of queries and keys change by at most a factor 3 at all "
-            "steps", proof("C(t), G(t)"),
+            "steps", proof("Appendix D.2, C(t); Appendix D.3, G(t)"),
             number=norm_change, holds=THETA_OF_START, conditions=benign_conditions,
             refuted_by=made(query_norm_change=always(1.1), key_norm_change=always(6.0)),
             upheld_by=made(query_norm_change=always(2.5), key_norm_change=always(1.1)),

@@ -68,12 +68,12 @@ attention_leak = Figure(
     sweep, draw, labels=labels, derived=derived, upheld_by=leaking(-0.5),
     claims=[
         falls(
-            "leak-signal", "Attention of the signal query on noise is O(N LOG^3 / d_h^1/2): it falls as d_h^-1/2", "Eq. 64",
+            "leak-signal", "Attention of the signal query on noise is O(N LOG^3 / d_h^1/2): it falls as d_h^-1/2", "(64)",
             "signal",
         ),
         falls(
             "leak-noise", "Attention of the strong-noise query on noise is O(N SNR^2 LOG^3 / d_h^1/2): it falls as d_h^-1/2",
-            "Eq. 65", "strong",
+            "(65)", "strong",
         ),
     ],
 )  # fmt: skip

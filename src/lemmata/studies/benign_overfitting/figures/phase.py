@@ -246,7 +246,7 @@ fig1 = Figure(
         ),
         Claim(
             "norms-in-fig1", "Squared norms of queries and keys change by at most a factor 3 at all steps, in cells with "
-            "N SNR^2 >= 2000", proof("C(t), G(t)"),
+            "N SNR^2 >= 2000", proof("Appendix D.2, C(t); Appendix D.3, G(t)"),
             number=norm_change, holds=THETA_OF_START, cells=benign_cells, conditions=benign_conditions, refuted_by=LOUD,
         ),
         Claim(

@@ -141,12 +141,12 @@ literal_constants = Figure(
         ),
         Claim(
             "benign-linear-bounds", "From T1 to T2 the signal's value is at least eta |mu|^2 |w_O|^2 (t - T1) / (10 M)",
-            proof("B(t), Claim 1"),
+            proof("Appendix D.2, B(t) and Claim 1"),
             number=linear_floor, holds=every_run(at_least(1.0, because="the constant of the proof")),
             conditions=benign_conditions, refuted_by=straight(0.5), upheld_by=straight(2.0),
         ),
         Claim(
-            "lead-lasts", "From T1 on the signal's value stays 3M times that of any noise token", proof("B(t), F(t)"),
+            "lead-lasts", "From T1 on the signal's value stays 3M times that of any noise token", proof("Appendix D.2, B(t); Appendix D.3, F(t)"),
             number=lead_lasts, holds=most_runs(0.9, because=MOST_WHY), conditions=benign_conditions,
             refuted_by=made(steps=always(1000), signal_leads=always(100), signal_lead_steps=always(500), noise=0.0),
             upheld_by=made(steps=always(1000), signal_leads=always(100), signal_lead_steps=always(901), noise=0.0),

@@ -243,7 +243,7 @@ theorem_benign = Figure(
         ),
         Claim(
             "theorem-norms", "Inside Condition 4.1 squared norms of queries and keys change by at most a factor 3 at all "
-            "steps", proof("C(t), G(t)"),
+            "steps", proof("Appendix D.2, C(t); Appendix D.3, G(t)"),
             number=norm_change, holds=THETA_OF_START, conditions=benign_conditions,
             refuted_by=made(query_norm_change=always(5.0), key_norm_change=always(1.0)),
         ),
@@ -294,13 +294,13 @@ theorem_harmful = Figure(
         ),
         Claim(
             "harmful-leak-signal", "Attention of the signal query off the strong noise is O(SNR^-2 LOG^3 / (|w_O|^2 d_h^1/2)), "
-            "with the constant 1", proof("Eqs 165, 166, 169"),
+            "with the constant 1", proof("Appendix E.3, (165), (166), (169)"),
             number=lambda r: leak_over_bound(r, "signal"), holds=every_run(at_most(1.0, because=CONSTANT_ONE)),
             conditions=harmful_conditions, refuted_by=leaking(2.0, 1.0), upheld_by=leaking(0.5, 1.0),
         ),
         Claim(
             "harmful-leak-noise", "Attention of the strong-noise query off the strong noise is O(LOG^3 / (|w_O|^2 d_h^1/2)), "
-            "with the constant 1", proof("Eqs 167, 168, 170"),
+            "with the constant 1", proof("Appendix E.3, (167), (168), (170)"),
             number=lambda r: leak_over_bound(r, "strong"), holds=every_run(at_most(1.0, because=CONSTANT_ONE)),
             conditions=harmful_conditions, refuted_by=leaking(2.0, 0.0), upheld_by=leaking(0.5, 0.0),
         ),

@@ -89,7 +89,7 @@ gap = Figure(
         ),
         Claim(
             "last-step-where-icl-fails", "The chain of thought still succeeds there when only its last step is judged",
-            theorem("footnote 32"),
+            theorem("Remark 5, footnote 32"),
             number=lambda r: shrinks(r, "last_step_error"), holds=HALVED, cells=condition_fails, conditions=cot_conditions,
             refuted_by=made(last_step_error=lambda t, length: 0.4),
         ),

@@ -82,7 +82,7 @@ variants = Figure(
         Claim(
             "extensions-learn",
             "Heads, a skip connection, set-valued patterns and four classes are learnt by at least 0.9 of the runs",
-            proof("Section G"),
+            proof("Appendix G"),
             number=lambda r: smallest(arms(r.success, "variant"), fraction),
             holds=at_least(0.9, because="the same results are said to hold; nine of ten runs in every extension"), uses=COUNTED,
             refuted_by=made(test_loss=lambda t, rng: float(t.network.skip and rng.random() < 0.5)),

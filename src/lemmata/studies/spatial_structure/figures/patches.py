@@ -195,7 +195,7 @@ patches = Figure(
         ),
         Claim(
             "same-score-cap", "D (C-1) Gamma stays below a constant times lambda0 = D^0.01 until the loss vanishes",
-            proof("Induction hypothesis B.1"),
+            proof("Appendix B, Induction hypothesis B.1"),
             number=mass_at_the_end,
             holds=at_most(0.1, because="a tenth of a power of D is far above 0.01"), cells=beyond_diagonal,
             conditions=population,
