@@ -45,6 +45,18 @@ class Condition:
     holds: bool | None
     margin: float
 
+    @staticmethod
+    def theta(name: str, value: float, low: float = 0.1, high: float = 10.0) -> "Condition":
+        """`value = Theta(1)`: a condition with two sides, whose constants are said in its name.
+
+        >>> Condition.theta("tau = Theta(1)", 0.05).name
+        'tau = Theta(1), from 0.1 to 10'
+        >>> [Condition.theta("tau = Theta(1)", tau).met for tau in (0.05, 0.5, 5, 50)]
+        [False, True, True, False]
+        """
+        margin = min(value / low, high / value) if value > 0 else 0.0
+        return Condition(f"{name}, from {low:g} to {high:g}", None, margin)
+
     @property
     def met(self) -> bool:
         """Whether it holds, a hidden constant set to 1."""

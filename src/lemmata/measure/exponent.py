@@ -72,14 +72,7 @@ def power_law(
     """
     runs = columns(values, over)
     x, y = logarithm(runs.by[over], over), logarithm(runs.values, "the measured quantity")
-    side = np.zeros(len(y), int)
-    if censored is not None:
-        marks = censored.broadcast_like(values).transpose(*values.dims)
-        side = (
-            np.asarray(marks.values)
-            .astype(int)
-            .ravel()[np.isfinite(np.asarray(values.values, float)).ravel()]
-        )
+    side = sides(values, censored)
     hidden = side != 0
     needs(len(np.unique(x)) > 1, f"an exponent needs at least two values of '{over}', and there is one.")
     needs(len(np.unique(x[~hidden])) > 1, "fewer than two grid values have runs that are not censored.")
@@ -101,6 +94,15 @@ def power_law(
     span = float(np.ptp(x))
     curved = np.concatenate([line, ((x - mid) ** 2 / (2 * span))[:, None]], 1)
     return PowerLaw(slope, constant, coefficient(data, curved, np.array([0.0, 0.0, 1.0]), level))
+
+
+def sides(values: xr.DataArray, censored: xr.DataArray | None) -> np.ndarray:
+    """For every run that has a value: 0 where it was seen, 1 where it is only a lower bound, -1 an upper one."""
+    known = np.isfinite(np.asarray(values.values, float)).ravel()
+    if censored is None:
+        return np.zeros(int(known.sum()), int)
+    marks = censored.broadcast_like(values).transpose(*values.dims)
+    return np.asarray(marks.values).astype(int).ravel()[known]
 
 
 def _localised(slope: Estimate, runs: Runs, level: float) -> Estimate:

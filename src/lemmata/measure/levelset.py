@@ -1,11 +1,12 @@
-"""Level sets: where a continuous quantity (a test loss) passes a level in a two-axis sweep, and the law of that line."""
+"""Level sets: where a continuous quantity (a test loss) passes a level in a two-axis sweep, the law of that line, and peaks."""
 
 import numpy as np
 import xarray as xr
 
 from lemmata.measure.columns import logarithm
-from lemmata.measure.estimate import answering, needs
-from lemmata.measure.exponent import PowerLaw, power_law
+from lemmata.measure.estimate import Estimate, answering, needs
+from lemmata.measure.exponent import PowerLaw, power_law, spanned
+from lemmata.measure.simple import mean
 
 
 @answering(PowerLaw.absent)
@@ -73,3 +74,27 @@ def _monotone(y: np.ndarray) -> np.ndarray:
         heights.append(height)
         sizes.append(size)
     return np.repeat(heights, sizes)
+
+
+@answering(Estimate.absent)
+def peak(values: xr.DataArray, along: str, level: float = 0.95) -> Estimate:
+    """The place along an axis at which a quantity is largest: that of each seed, averaged over the seeds.
+
+    A place is known to the grid at best. So the interval reaches at least to the neighbouring grid points, even where all seeds
+    agree. Where a seed has its largest value on the end of the grid, that end of the interval is infinite.
+    """
+    needs(along in values.coords, f"the results have no axis '{along}'.")
+    (dim,) = values.coords[along].dims
+    rows = values.mean([d for d in values.dims if d not in ("seed", dim)]).sortby(along)
+    place = np.asarray(rows.coords[along].values, float)
+    needs(len(place) > 2, f"a largest value inside the grid needs three values of '{along}'.")
+    rows = rows.dropna("seed", how="any") if "seed" in rows.dims else rows.expand_dims("seed")
+    needs(rows.sizes["seed"] > 0, f"no seed ran every value of '{along}'.")
+    best = np.asarray(rows.argmax(dim).values)
+    value = float(place[best].mean())
+    around = np.concatenate([[-np.inf], place, [np.inf]])
+    low, high = float(around[best].min()), float(around[best + 2].max())
+    found = mean(place[best], level)
+    if found.exists:
+        low, high = min(low, found.low), max(high, found.high)
+    return Estimate(value, low, high, len(best), level, seen=spanned(along, place))
