@@ -1,7 +1,7 @@
 """Straight lines: a quantity that is linear in x, judged against x itself, with its curvature tested.
 
-A paper that plots a line claims more than an exponent: `a + b x` and `x^0.9` look alike in log-log. `straight_line` fits the line
-and measures how far from straight the results are.
+A paper that plots a line claims more than an exponent: `a + b x` and `x^0.9` look alike in log-log. `straight_line` fits the
+line and measures how far from straight the results are.
 """
 
 from dataclasses import dataclass, replace
@@ -26,7 +26,8 @@ class Line:
     """The line `value = intercept + slope * over`.
 
     `curvature`: the change of the local slope from the lowest to the highest place, as a share of the mean slope. 0 is a
-        straight line; 1 is a slope that triples from 1/2 to 3/2 of its mean. `a + b x` is judged by `flat(-0.5, 0.5, because=...)`.
+        straight line; 1 is a slope that triples from 1/2 to 3/2 of its mean. A claim that `values` are linear holds it
+        `flat(-0.5, 0.5, because=...)`.
     `explained`: R^2 of the line through the means of the grid values, as papers print it. With few grid values it is near 1
         for almost any rising curve: judge by `curvature`.
     """
@@ -103,8 +104,8 @@ def _share_of_slope(runs: Runs, curved: np.ndarray, level: float) -> Estimate:
             reach *= 2
             if reach > STEEPEST:
                 return direction * inf
-        ends = sorted((value, value + direction * reach))
-        return root(beyond, *ends, 1e-4 * max(1.0, abs(value))) if beyond(value) > 0 else value
+        low, high = sorted((value, value + direction * reach))
+        return root(beyond, low, high, 1e-4 * max(1.0, abs(value))) if beyond(value) > 0 else value
 
     return replace(change, value=value, low=end(-1), high=end(1))
 
