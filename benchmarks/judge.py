@@ -23,6 +23,7 @@ from lemmata.measure.compare import Decision, Verdict, decide, leaves, together
 from lemmata.measure.estimate import Estimate
 from lemmata.measure.exponent import power_law
 from lemmata.measure.levelset import level_set
+from lemmata.measure.line import straight_line
 from lemmata.measure.orderwise import fit_then_test
 from lemmata.measure.simple import bootstrap, fraction, mean, median
 from lemmata.measure.threshold import critical_size
@@ -238,6 +239,18 @@ def shared_boundary(seeds: int, steep: float, paired: bool):
     return draw
 
 
+def curvature(seeds: int):
+    """The curvature of a straight line over eight places, with noise of a twentieth of its rise."""
+
+    def draw(rng: np.random.Generator) -> tuple[Estimate, float]:
+        x = np.linspace(1.0, 8.0, 8)
+        values = x[:, None] + 0.05 * 7 * rng.standard_normal((8, seeds))
+        runs = xr.DataArray(values, {"x": x, "seed": range(seeds)}, ("x", "seed"))
+        return straight_line(runs, "x").curvature, 0.0
+
+    return draw
+
+
 EVEN, UNEVEN = np.full(8, 0.3), np.geomspace(0.1, 0.9, 8)
 
 WORLDS = (
@@ -257,6 +270,8 @@ WORLDS = (
     World("exponent, 5 seeds, a third capped, uneven noise", scaling(5, UNEVEN, cap=float(EIGHT[5] ** 0.5))),
     World("level set exponent, 4 seeds", level_line(4)),
     World("law with fitted constant, 5 seeds", held_out(5), 2.0, True),
+    World("curvature of a line, 3 seeds", curvature(3), 1.0),
+    World("curvature of a line, 5 seeds", curvature(5), 1.0),
     World("mean, 5 seeds", plain_mean(5), 6.0),
     World("fraction, 10 seeds", plain_fraction(10), 0.6),
     World("paired difference, 5 seeds", paired_difference(5), 1.0),
