@@ -81,7 +81,7 @@ def study_of(*figures: Figure, id: str = "toy", **words) -> Study:
         "version": "Toys 1",
     }
     own = Study(id, **given | words)
-    own.__dict__.update(_figures={one.id: one for one in figures}, lock={}, published=())
+    own.__dict__.update(_figures={one.id: one for one in figures}, lock={}, publication={})
     return own
 
 

@@ -209,10 +209,10 @@ def test_published_verdicts_come_back_as_findings_of_the_ledger():
     assert (published[0]["value"], published[1]["value"]) == (-0.1, None)
     line = Statement("Theorem 1", "so", held_against="claim law, claim floor, test x", finding="loose")
     own = study_with(figure(claim("law"), claim("floor")))
-    own.__dict__["published"] = published
+    own.__dict__["publication"] = {"verdicts": published}
     assert own.finding(line) == "loose; law: fails / holds; floor: not judged yet"
     changed = study_with(figure(claim("law"), claim("floor")), law=2)
-    changed.__dict__["published"] = published
+    changed.__dict__["publication"] = {"verdicts": published}
     assert "law: fails / holds, before it was changed" in changed.finding(line)
 
 
@@ -223,9 +223,16 @@ def test_a_record_keeps_what_was_published_of_claims_on_their_registered_draw():
 
     def said(**draws):
         own = study_with(*figures, **draws)
-        own.__dict__["published"] = tuple(old)
+        own.__dict__["publication"] = {"verdicts": old}
         again = json.loads(record(own, [verdict("law", "holds")], "quick"))["verdicts"]
         return {line["id"]: line["verdict"] for line in again}
 
     assert said(law=0, floor=0) == {"law": "holds", "floor": "holds"}
     assert said(law=0, floor=1) == {"law": "holds"}
+
+
+def test_a_record_keeps_the_minutes_of_a_whole_check_until_there_is_another():
+    own = study_with(figure(claim("law")))
+    assert json.loads(record(own, [verdict("law")], "quick", 12.34))["minutes"] == 12.3
+    own.__dict__["publication"] = {"minutes": 12.3}
+    assert json.loads(record(own, [verdict("law")], "quick"))["minutes"] == 12.3

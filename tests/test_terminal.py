@@ -43,7 +43,7 @@ def printed(monkeypatch, capsys):
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_no_line_is_wider_than_the_terminal(printed, columns):
-    out = printed(LAW, FLOOR, columns=columns, everything=True)
+    out = printed(LAW, FLOOR, columns=columns, verbose=True)
     assert max(map(len, out.splitlines())) <= columns
 
 
@@ -64,8 +64,17 @@ def test_it_says_that_nothing_is_inside_and_that_the_family_is_not_whole(printed
         "Nothing here lies inside a theorem's conditions. Never met: " not in out
     )  # d > n is met in 3 cells
     assert "Nothing here lies inside a theorem's conditions." in out
-    assert "Judged alone: 2 of the 8 registered verdicts" in out
+    assert "This family of claims is not complete: 2 of its 8 registered verdicts are here." in out
     assert "depends on the hidden constants: 12 with 0.1, 0 with 1, 0 with 10" in out
+
+
+def test_conditions_that_all_claims_share_are_listed_once(printed):
+    own = ConditionCount("N > d^2", 12, 12, 2.0, True)
+    out = printed(LAW, replace(FLOOR, conditions=(*LAW.conditions, own)), verbose=True)
+    assert out.count("d > n: met in 3 of 12 cells") == 1
+    assert out.index("Conditions of all claims") < out.index("d > n: met") < out.index("Main results")
+    assert out.index("floor") < out.index("- N > d^2: met in 12 of 12 cells")
+    assert "Conditions of all claims" not in printed(LAW, verbose=True)
 
 
 def test_smoke_gives_no_verdicts(printed):

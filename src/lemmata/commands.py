@@ -323,9 +323,8 @@ def report(options: argparse.Namespace) -> None:
         results = [order.results() for order in orders]
         verdicts = s.check(*results)
         if orders and only_verdicts:
-            written.append(
-                record(s, verdicts, options.scale) if path.suffix == ".json" else markdown(s, verdicts)
-            )
+            found = record(s, verdicts, options.scale, _minutes(s, orders))
+            written.append(found if path.suffix == ".json" else markdown(s, verdicts))
             continue
         chapters = []
         for order, one in zip(orders, results, strict=True):
@@ -347,6 +346,18 @@ def report(options: argparse.Namespace) -> None:
     except OSError as error:
         raise BadInput(f"cannot write '{path}': {error.strerror}.") from None
     print(path)
+
+
+def _minutes(s: Study, orders: "Sequence[Order]") -> float | None:
+    """The time of one core, in minutes, that the trainings of all figures took; None where some figure is not stored."""
+    needed = [s.figure(id) for id in s.figures if s.bearing_on(id)]
+    if {figure.id for figure in needed} - {order.figure.id for order in orders}:
+        return None
+    seconds: dict[str, float] = {}  # by cell, as two figures may have one in common
+    for order in orders:
+        known = order.store.entries()
+        seconds |= {cell.id: known[cell.id].seconds for cell in order.sweep.cells if cell.id in known}
+    return sum(seconds.values()) / 60
 
 
 def ledger(options: argparse.Namespace) -> None:

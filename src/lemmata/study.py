@@ -123,10 +123,16 @@ class Study:
         return [one for one in self.entries.values() if one.figure == figure]
 
     @cached_property
-    def published(self) -> tuple[dict[str, Any], ...]:
-        """The verdicts that the study publishes (`verdicts.json`, made by `lemmata report STUDY --to FILE.json`)."""
+    def publication(self) -> dict[str, Any]:
+        """What the study publishes (`verdicts.json`, made by `lemmata report STUDY --to FILE.json`): `scale`, `verdicts`, and
+        the `minutes` of one core that the trainings took."""
         path = self.folder / "verdicts.json"
-        return tuple(json.loads(path.read_text(encoding="utf-8"))["verdicts"]) if path.exists() else ()
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+    @cached_property
+    def published(self) -> tuple[dict[str, Any], ...]:
+        """The verdicts that the study publishes."""
+        return tuple(self.publication.get("verdicts", ()))
 
     # Loaded when asked for ----------------------------------------------------------------------------------------------
 

@@ -39,7 +39,10 @@ extends, does not extend: the same, in cells that miss a condition
 reproduced, not reproduced: what the paper's figure shows, with its own settings
 seen, not seen in changed settings: the same with other sizes, data or networks
 holds, fails: a check or a conjecture of the lab; open: these runs do not decide
-not computable here: a statement about a limit, which no finite run decides"""
+not computable here: a statement about a limit, which no finite run decides
+in brackets after a number: its interval; in parentheses: what the claim asks for
+draw: how often the seeds of a figure were drawn, once for each time that one of its claims was changed
+inside: grid points that meet all conditions of a theorem, of all that the claim is about"""
 
 
 def width() -> int:
@@ -58,9 +61,14 @@ def print_verdicts(verdicts: "Sequence[Verdict]", everything: bool = False, verb
         return _print_rows(verdicts)
     headlines = [v for v in verdicts if v.headline]
     others = [v for v in verdicts if not v.headline]
-    _print_group("Main results", headlines, verbose)
+    shared = shared_conditions(verdicts) if verbose else []
+    if shared:
+        print("\nConditions of all claims")
+        for text in shared:
+            _print_wrapped(text, "  ")
+    _print_group("Main results", headlines, verbose, shared)
     if everything or verbose or not headlines:
-        _print_group("Other claims", others, verbose)
+        _print_group("Other claims", others, verbose, shared)
     elif others:
         print(
             f"\n{_counted(others)} among {len(others)} other claim{'s' * (len(others) > 1)} (--all lists them)."
@@ -75,7 +83,7 @@ def print_outcome(verdicts: "Sequence[Verdict]") -> None:
         return print_verdicts(verdicts)
     print("\nThe paper says, and these trainings show")
     for v in headlines:
-        said = f"{MEANINGS[v.word]}: {measured(v)}, asked for {v.within}."
+        said = f"{MEANINGS[v.word]}: {measured(v)}; the claim asks for {v.within}."
         print_prose(f"{v.statement.rstrip('.')}.", "  ")
         glyph = _painted(f"  {GLYPHS[v.verdict]} ", v.verdict)
         print(glyph + textwrap.fill(said, width() - 4, subsequent_indent="    "))
@@ -148,7 +156,13 @@ def _print_rows(verdicts: "Sequence[Verdict]") -> None:
         print("\t".join(row))
 
 
-def _print_group(title: str, verdicts: "Sequence[Verdict]", verbose: bool) -> None:
+def shared_conditions(verdicts: "Sequence[Verdict]") -> list[str]:
+    """The conditions that all claims with conditions have in common, as text; none where only one claim has any."""
+    listed = [[condition_text(c) for c in v.conditions] for v in verdicts if v.conditions]
+    return [text for text in listed[0] if all(text in own for own in listed)] if len(listed) > 1 else []
+
+
+def _print_group(title: str, verdicts: "Sequence[Verdict]", verbose: bool, shared: Sequence[str]) -> None:
     if not verdicts:
         return
     print(f"\n{title}")
@@ -156,10 +170,12 @@ def _print_group(title: str, verdicts: "Sequence[Verdict]", verbose: bool) -> No
     names = [f"{v.id} [{v.reading}]" if v.reading else v.id for v in verdicts]
     columns = max(map(len, names)), max(len(v.word) for v in verdicts)
     for name, v in sorted(zip(names, verdicts, strict=True), key=lambda pair: worst_first[pair[1].verdict]):
-        _print_claim(name, v, columns, verbose)
+        _print_claim(name, v, columns, verbose, shared)
 
 
-def _print_claim(name: str, v: "Verdict", columns: tuple[int, int], verbose: bool) -> None:
+def _print_claim(
+    name: str, v: "Verdict", columns: tuple[int, int], verbose: bool, shared: Sequence[str]
+) -> None:
     room = width()
     glyph = f"{GLYPHS[v.verdict]} "
     line = f"{name:<{columns[0]}}  {v.word:<{columns[1]}}  {measured(v)}"
@@ -171,8 +187,9 @@ def _print_claim(name: str, v: "Verdict", columns: tuple[int, int], verbose: boo
     if verbose or v.verdict != "holds":
         _print_wrapped(" ".join(filter(None, (f"{v.statement.rstrip('.')}.", *_beside(v)))))
     if verbose:
-        for condition in v.conditions:
-            _print_wrapped(f"Condition {condition_text(condition)}")
+        for text in map(condition_text, v.conditions):
+            if text not in shared:
+                _print_wrapped(f"- {text}")
 
 
 def _beside(v: "Verdict") -> list[str]:
@@ -195,7 +212,9 @@ def _print_end(verdicts: "Sequence[Verdict]", verbose: bool) -> None:
     print(f"\n{_counted(verdicts)} ({len(verdicts)} verdicts).")
     _print_caution(verdicts)
     if verbose:
-        print(f"\nWords\n{textwrap.indent(WORDS, '  ')}")
+        print("\nWords")
+        for line in WORDS.splitlines():
+            _print_wrapped(line, "  ")
 
 
 def _print_caution(verdicts: "Sequence[Verdict]") -> None:
@@ -214,7 +233,8 @@ def _print_caution(verdicts: "Sequence[Verdict]") -> None:
     judged, registered = max((v.of_family for v in verdicts), default=(0, 0))
     if judged < registered:
         _print_wrapped(
-            f"Judged alone: {judged} of the {registered} registered verdicts of a family. `lemmata check STUDY` judges all.",
+            f"This family of claims is not complete: {judged} of its {registered} registered verdicts are here. "
+            "`lemmata check STUDY` judges all together.",
             "",
         )
 

@@ -455,7 +455,7 @@ def _withdrawn(verdict: Verdict, count: int, needed: float) -> Verdict:
     estimate = verdict.measured
     ask, have = (-float(stdtrit(estimate.freedom, p / 2)) for p in (needed, 1 - estimate.level))
     more = (ask / have / _clearance(estimate, verdict.clear_of)) ** 2 - 1
-    said = f"It {verdict.verdict} when taken alone, but not clearly enough among the {count} claims judged together."
+    said = f"It {verdict.verdict} when taken alone, but not clearly enough among the {count} claims of its family."
     seeds = max(ceil(verdict.seeds * more), 1)
     return replace(
         verdict, verdict="inconclusive", more_seeds=seeds, note=" ".join(filter(None, (verdict.note, said)))

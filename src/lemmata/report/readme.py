@@ -36,17 +36,54 @@ HOLDING = ("confirmed", "extends", "reproduced", "seen in changed settings", "ho
 """The words of claims that hold, wherever they were judged."""
 
 MAIN_RESULTS = {
-    "benign-overfitting": ("boundary-exponent", "N·SNR² decides whether overfitting is harmless"),
-    "shallow-vit": ("theorem-sample-exponent", "samples needed go as (relevant tokens)⁻²"),
-    "multihead": ("training-theorem", "an explicit bound on the training loss"),
-    "spatial-structure": ("association", "descent finds which patches belong together"),
-    "group-imbalance": ("linear-convergence", "linear convergence on Gaussian mixtures"),
-    "in-context-learning": ("in-domain", "training on few tasks solves unseen tasks"),
-    "chain-of-thought": ("cot-where-icl-fails", "chain of thought succeeds where one answer fails"),
-    "graph-transformer": ("steps-apart", "convolution needs γ⁻² times more steps than attention"),
-    "gcn-sampling": ("twin-error", "sampling acts like an effective adjacency matrix"),
+    "benign-overfitting": ("boundary-exponent", "N·SNR² alone decides whether overfitting is harmless."),
+    "shallow-vit": ("theorem-sample-exponent", "The samples needed grow as (relevant tokens)⁻²."),
+    "multihead": ("training-theorem", "Many heads train to within an explicit bound."),
+    "spatial-structure": ("association", "Descent finds which patches belong together."),
+    "group-imbalance": ("linear-convergence", "Descent converges linearly on Gaussian mixtures."),
+    "in-context-learning": ("in-domain", "Training on few tasks solves unseen ones."),
+    "chain-of-thought": ("cot-where-icl-fails", "Chain of thought succeeds where one answer fails."),
+    "graph-transformer": ("steps-apart", "Convolution takes γ⁻² times the steps of attention."),
+    "gcn-sampling": ("twin-error", "Sampling trains with an effective adjacency matrix."),
 }
-"""For every study the claim that stands for the paper's main result, and that result in a few words."""
+"""For every study the claim that stands for the paper's main result, and that result in a sentence."""
+
+LEGEND = (
+    "*measured*: the number with its interval. *cells inside*: grid points that meet all conditions of the theorem, of all "
+    "that the claim is about. *draw*: how often the seeds of the figure were drawn, once for each time that one of its claims "
+    "changed."
+)
+
+REASONS = {
+    "confirmed": "as the theorem's conditions hold in the cells that decide",
+    "refuted": "as the theorem's conditions hold in the cells that decide",
+    "extends": "as cells miss a condition of the theorem, or the claim names none",
+    "does not extend": "as cells miss a condition of the theorem, or the claim names none",
+    "reproduced": "as the paper's figure was repeated with its own settings",
+    "not reproduced": "as the paper's figure was repeated with its own settings",
+    "seen in changed settings": "as settings differ from those of the paper",
+    "not seen in changed settings": "as settings differ from those of the paper",
+    "not computable here": "as no finite run decides a statement about a limit",
+    "open": "which says that these runs do not decide",
+}
+"""Why a verdict has its word, and not the bare decision of the judge."""
+
+SENTENCES = {
+    "confirmed": "It holds under the paper's conditions",
+    "refuted": "It fails under the paper's conditions",
+    "extends": "It holds outside the paper's conditions",
+    "does not extend": "It fails outside the paper's conditions",
+    "reproduced": "The paper's figure comes out again",
+    "not reproduced": "The paper's figure does not come out",
+    "seen in changed settings": "It holds in changed settings",
+    "not seen in changed settings": "It fails in changed settings",
+    "holds": "It holds",
+    "fails": "It fails",
+    "not computable here": "No finite run can decide it",
+    "open": "These runs do not decide it",
+    NOT_JUDGED: "It was not judged yet",
+}
+"""What a verdict's word means, as a sentence."""
 
 
 def study_tables(study: Study) -> str:
@@ -60,26 +97,54 @@ def study_tables(study: Study) -> str:
     )
     return (
         f"{counted(words(study))}.\n\nNumbers of theorems, equations and figures are those of: {text(study.version)}.\n\n"
-        f"**Main results**\n\n{_table(main)}\n\n"
-        f"<details><summary>All other claims, figure by figure</summary>\n\n{others}\n\n</details>"
+        f"**Main results**\n\n{_table(main)}\n\n{LEGEND}\n\n"
+        f"<details><summary>All other claims, figure by figure</summary>\n\n{others}\n\n</details>\n\n{_renamed(study)}"
     )
 
 
-def project_table() -> str:
-    """A row for every study: the claim that stands for its main result, and how many of its headlines hold."""
+def _renamed(study: Study) -> str:
+    """The claims whose word is no longer the bare decision of the judge, with the reason, as a folded list."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for entry in study.entries.values():
+        for verdict in _published(study, entry.id)[:1]:
+            if verdict["word"] in REASONS:
+                found.setdefault((verdict["verdict"], verdict["word"]), []).append(entry.id)
     lines = [
-        "| study | the paper's main result | verdict | main results that hold |",
-        "| --- | --- | --- | --- |",
+        f"- `{old}` is now **{word}** ({len(ids)}), {REASONS[word]}: {', '.join(map(code, ids))}."
+        for (old, word), ids in sorted(found.items(), key=lambda one: ORDER.index(one[0][1]))
     ]
+    said = (
+        "Earlier tables had three words. The word now follows the source of a claim and where it was judged."
+    )
+    return f"<details><summary>Words that changed, and why</summary>\n\n{said}\n\n{chr(10).join(lines)}\n\n</details>"
+
+
+def project_table() -> str:
+    """A row for every study: the paper's main result, its verdict, the main claims by word, and the cost of judging all."""
+    lines = ["|study|the paper's main result|verdict|main claims|trainings|", "|---|---|---|---|---|"]
     for id, (claim, says) in MAIN_RESULTS.items():
         own = studies()[id]
         page = f"[{id}](src/lemmata/studies/{id.replace('-', '_')}/README.md)"
-        main = words(own, headlines=True)
-        holding = (
-            NOT_JUDGED if set(main) == {NOT_JUDGED} else f"{sum(main[w] for w in HOLDING)} of {main.total()}"
-        )
-        lines.append(f"| {page} | {says} | {_word(own, claim)} ({code(claim)}) | {holding} |")
+        verdict = f"{SENTENCES[_word(own, claim)]} ({code(claim)})."
+        lines.append(f"|{page}|{says}|{verdict}|{_unbroken(words(own, headlines=True))}|{trainings(own)}|")
     return "\n".join(lines)
+
+
+def _unbroken(counts: Mapping[str, int]) -> str:
+    """Counts by word for a narrow column: a line never breaks between a number and its word."""
+    short = counted(counts).replace(" in changed settings", "")
+    return ", ".join(one.replace(" ", "&nbsp;") for one in short.split(", "))
+
+
+def trainings(study: Study) -> str:
+    """How many trainings `lemmata check` takes at the scale `quick`, and the minutes of one core, where they were measured."""
+    figures = [study.figure(id) for id in study.figures if study.bearing_on(id)]
+    orders = [
+        figure.order("quick", reading=reading) for figure in figures for reading in figure.readings or [""]
+    ]
+    cells = {cell.id for order in orders for cell in order.sweep.cells}
+    minutes = study.publication.get("minutes")
+    return f"{len(cells)}" + (f" ({minutes:.0f} min)" if minutes else "")
 
 
 def words(study: Study, headlines: bool = False) -> Counter[str]:

@@ -12,8 +12,10 @@ from lemmata.measure.compare import Verdict
 from lemmata.study import Study
 
 
-def record(study: Study, verdicts: Sequence[Verdict], scale: str) -> str:
+def record(study: Study, verdicts: Sequence[Verdict], scale: str, minutes: float | None = None) -> str:
     """What a study publishes: every verdict with its number, interval, seeds and draw number, as JSON, a line a verdict.
+
+    `minutes`: the time of one core that all trainings took; by default that of the last publication.
 
     What it has published of other claims stays, as long as their draw is the registered one.
     """
@@ -27,7 +29,12 @@ def record(study: Study, verdicts: Sequence[Verdict], scale: str) -> str:
     both = kept | now
     order = sorted(both, key=lambda which: list(known).index(which[0]))
     lines = [f"  {json.dumps(both[which])}" for which in order]
-    return f'{{"scale": {json.dumps(scale)}, "verdicts": [\n' + ",\n".join(lines) + "\n]}\n"
+    minutes = study.publication.get("minutes") if minutes is None else round(minutes, 1)
+    return (
+        f'{{"scale": {json.dumps(scale)}, "minutes": {json.dumps(minutes)}, "verdicts": [\n'
+        + ",\n".join(lines)
+        + "\n]}\n"
+    )
 
 
 def _plain(v: Verdict) -> dict[str, Any]:
