@@ -231,7 +231,7 @@ def by_chance(kind: str, law: Law) -> Made:
     """Made runs in which chance moves a risk further than the law does."""
 
     def weak(t: Any) -> float:
-        return law(t) ** 0.15
+        return law(t) ** 0.1
 
     if kind == "raw":
         return runs(noise=1.0, group_entropy=weak, group_excess=lambda t: 1e-3)
@@ -272,7 +272,7 @@ def fraction(t: Any) -> float:
 
 def growth(t: Any) -> float:
     """A positive number that grows with the mean of group 2 on both sides of 0."""
-    return float(np.exp(t.population.shifts[1] / 4))
+    return float(np.exp(t.population.shifts[1] / 2))
 
 
 def outer(t: Any) -> float:
