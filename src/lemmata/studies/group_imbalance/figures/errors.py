@@ -59,7 +59,7 @@ def sweep(scale: Scale) -> Sweep:
         test_points=by_scale(scale, 2000, 20_000, 100_000),
     )
     samples = by_scale(scale, (2000, 8000), (2000, 6000, 20_000, 60_000), tens(2000, 60_000, 12))
-    return Sweep(trial, (axis("population.samples", samples),), seeds(scale, 3, 40, 60))
+    return Sweep(trial, (axis("population.samples", samples),), seeds(scale, 3, 20, 60))
 
 
 def other_activations(scale: Scale) -> Sweep:

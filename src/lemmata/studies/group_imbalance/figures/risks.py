@@ -71,7 +71,7 @@ def groups(scale: Scale, **fields: Any) -> Descents:
 def covariances(scale: Scale) -> Sweep:
     trial = groups(scale, fractions=(0.8, 0.2), shifts=(2.0, -2.0))
     spreads = by_scale(scale, (0.1, 1.0, 5.0), (0.1, 0.3, 1.0, 2.0, 3.0, 5.0), geometric(0.1, 5, 12))
-    return Sweep(trial, (moved("spread", "spreads", 1, spreads),), seeds(scale, 3, 30, 60))
+    return Sweep(trial, (moved("spread", "spreads", 1, spreads),), seeds(scale, 3, 20, 60))
 
 
 def means(scale: Scale) -> Sweep:
@@ -80,7 +80,7 @@ def means(scale: Scale) -> Sweep:
     shifts = by_scale(
         scale, (-2.0, 0.0, 2.0), (-4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0), tuple(np.linspace(-4, 4, 17))
     )
-    return Sweep(trial, (moved("shift", "shifts", 1, shifts),), seeds(scale, 3, 30, 60))
+    return Sweep(trial, (moved("shift", "shifts", 1, shifts),), seeds(scale, 3, 20, 60))
 
 
 def of_fraction(trial: Descents, value: float) -> Descents:
@@ -92,7 +92,7 @@ def fractions(spreads: tuple[float, float], last: float) -> Callable[[Scale], Sw
         trial = groups(scale, shifts=(0.0, 0.0), spreads=spreads)
         inner = by_scale(scale, (), (0.1, 0.2), (0.05, 0.1, 0.15, 0.2, 0.25))
         values = tuple(sorted({0.02, *inner, 0.3, last}))
-        return Sweep(trial, (Axis("fraction", values, of_fraction),), seeds(scale, 3, 30, 60))
+        return Sweep(trial, (Axis("fraction", values, of_fraction),), seeds(scale, 3, 20, 60))
 
     return sweep
 

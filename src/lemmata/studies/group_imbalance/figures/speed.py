@@ -82,18 +82,18 @@ def covariances(scale: Scale) -> Sweep:
     samples = by_scale(scale, 2000, 50_000, 50_000)
     trial = Descents(
         population=Population(shifts=(1.0, -1.0), spectrum=SPECTRUM, samples=samples),
-        descent=evenly(by_scale(scale, 500, 1000, 40_000), 50),
+        descent=evenly(by_scale(scale, 500, 400, 40_000), 50),
     )
     norms = by_scale(
         scale, (1.0, 3.0, 9.0), (0.35, 1.0, 3.0, 9.0, 25.0), (0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 9.0, 16.0, 35.0)
     )
-    return Sweep(trial, (Axis("norm", norms, of_norm),), seeds(scale, 3, 20, 20))
+    return Sweep(trial, (Axis("norm", norms, of_norm),), seeds(scale, 3, 12, 20))
 
 
 def sizes(scale: Scale) -> Sweep:
     trial = Descents(
         population=Population(shifts=(1.0, -1.0), samples=by_scale(scale, 3000, 50_000, 50_000)),
-        descent=evenly(by_scale(scale, 500, 500, 40_000), 40),
+        descent=evenly(by_scale(scale, 50, 50, 50), 5),
     )
     neurons = by_scale(scale, (1, 2), (1, 2, 3, 4), (1, 2, 3, 4, 5))
     return Sweep(trial, (axis("population.neurons", neurons),), seeds(scale, 3, 20, 40))

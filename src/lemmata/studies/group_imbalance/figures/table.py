@@ -526,7 +526,7 @@ pairs = Figure(
 fisher = Figure(
     "fisher", "The same columns by the Fisher information",
     "Fisher information by quadrature; group 2 is the one that is moved. The printed step has constant 1.",
-    columns(NEAR, "both", 16), draw_sharp, labels=labels, derived=with_parameter,
+    columns(NEAR, "both", 8), draw_sharp, labels=labels, derived=with_parameter,
     claims=[
         *(sharp(column) for column in COLUMNS),
         parted(
