@@ -257,6 +257,40 @@ def test_property_10_and_the_identities_between_the_functions():
     assert not bounds.in_convex_ball(s, s.teacher + 1)
 
 
+@pytest.mark.parametrize("power", [1, 2, 3])
+def test_properties_5_to_8_bound_the_moments_of_a_mixture(power):
+    """Moments by Gauss and Hermite's rule, which is exact for polynomials of this degree."""
+    rng = np.random.default_rng(power)
+    rotation = np.linalg.qr(rng.normal(size=(2, 2)))[0]
+    covariances = [rotation.T @ np.diag([0.3, 2.0]) @ rotation, np.eye(2)]
+    mixed = mixture([0.3, 0.7], [[2.0, -1.0], [0.2, 0.4]], covariances)
+    s, along = Setting(mixed, np.eye(2)), np.array([0.6, -1.1])
+    place, weight = np.polynomial.hermite_e.hermegauss(12)
+    grid = np.stack(np.meshgrid(place, place), -1).reshape(-1, 2)
+    measure = np.outer(weight, weight).ravel() / (2 * np.pi)
+
+    def moment(function, sign=1.0):
+        groups = zip(*mixed, strict=True)
+        return sum(w * (measure @ function(sign * m + grid @ np.linalg.cholesky(c).T)) for w, m, c in groups)
+
+    odd = {1: 1, 2: 3, 3: 15}[power]  # (2t - 1)!!
+    limit = odd * bounds.m_moment(s, 2 * power)
+    projected = moment(lambda x: (x @ along) ** (2 * power))
+    assert projected == pytest.approx(moment(lambda x: (x @ along) ** (2 * power), sign=-1.0), rel=1e-10)
+    assert 0.01 * limit < projected / np.linalg.norm(along) ** (2 * power) <= limit
+    assert moment(lambda x: np.sum(x**2, -1) ** power) <= 2**power * limit
+
+
+def test_risk_bounds_are_those_of_theorem_2():
+    """(4.11) and (4.12) follow from (4.10): times the root of M_2, and times the reach of each group."""
+    s, n = _setting(), 5000
+    scale = s.neurons**2.5 * s.weakening * 1.5 * np.sqrt(s.dim * np.log(n) / n)
+    assert bounds.average_risk_bound(s, n, 0.5) == pytest.approx(
+        bounds.average_risk_factor(s) * scale, rel=1e-12
+    )
+    assert bounds.group_risk_bound(s, n, 0.5) == pytest.approx(bounds.group_risk_factor(s) * scale, rel=1e-12)
+
+
 def test_closed_forms_by_hand():
     """One group N(0, I), W* = I: every factor is 1 but rho."""
     s = Setting(mixture([1.0], [np.zeros(2)], [np.eye(2)]), np.eye(2))

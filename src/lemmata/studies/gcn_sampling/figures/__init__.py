@@ -14,7 +14,7 @@ from lemmata.studies.gcn_sampling.figures import (
 from lemmata.studies.gcn_sampling.figures.common import template as template
 
 FIGURES = (
-    draws.sampled, errors.fig5_1, errors.fig5_2, errors.labels_width,
+    draws.sampled, draws.balance, errors.fig5_1, errors.fig5_2,
     datasets.fig5_3a, datasets.fig5_3b, datasets.fig5_4a, datasets.fig5_4b,
     twins.twin, twins.chung_lu, samplers.file, twins.rates, samplers.realisable, samplers.samplers,
     algorithm.algorithm, near_start.near_start, existence.existence, rounds.alternative, rounds.curvature, algorithm.agreement,

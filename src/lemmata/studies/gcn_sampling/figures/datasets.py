@@ -96,7 +96,7 @@ def claims(figure: str, where: str, method: str, graph: str, best: int, other: i
         raw = variable == "error"
         return Claim(
             f"{figure}-{word}", f"On {graph} graphs {method} has the smallest {said} on dataset {best}",
-            experiment(where, proxy=proxy) if raw else ours(where), headline=raw and figure == "fig5-3a",
+            experiment(where, proxy=proxy) if raw else ours(where), headline=figure == "fig5-3a" and not raw,
             number=partial(ahead, dataset=best, variable=variable), holds=positive(because=ORDER),
             conditions=theorem_conditions,
             refuted_by=best_on(other, variable), upheld_by=best_on(best, variable),

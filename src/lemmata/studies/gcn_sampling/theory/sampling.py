@@ -98,6 +98,12 @@ def max_row_sum(matrix: sparse.csr_array) -> float:
     return float(np.max(abs(matrix).sum(1)))
 
 
+def imbalance(matrix: sparse.csr_array, group_of: np.ndarray) -> float:
+    """The sum of the columns of the group with most weight over that of the group with least: how far a group dominates."""
+    weight = np.bincount(group_of, weights=np.asarray(abs(matrix).sum(0)).ravel())
+    return float(weight.max() / weight.min())
+
+
 # The sampled matrix, exactly --------------------------------------------------------------------------------------------
 
 

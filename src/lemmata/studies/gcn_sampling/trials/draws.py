@@ -25,7 +25,8 @@ def generator(key: Key) -> np.random.Generator:
 
 
 class Draws(Computed):
-    """Many draws of A^s at one rate: how far its rows lie from those of A*, on average and at worst; one draw is kept to be
+    """Many draws of A^s at one rate: how far its rows lie from those of A*, on average and at worst, also with the symmetric
+    sampler of Section D.1.1; how far a group dominates A, and A* with the largest p* that (5.8) admits. One draw is kept to be
     seen."""
 
     name: ClassVar[str] = "gcn-sampling/draws"
@@ -51,7 +52,9 @@ class Draws(Computed):
         rates = theory.rates_of(samples.tolist(), g.sizes)
         star = theory.effective(matrix, g.group_of, self.scaling)
         begin = np.cumsum(g.sizes) - g.sizes
-        total, worst, sampled = np.zeros(g.nodes), [], star
+        admitted = np.minimum(1.0, theory.max_scaling(g.degrees, g.sizes))
+        both = theory.effective(matrix, g.group_of, self.scaling, symmetric=True)
+        total, worst, worst_symmetric, sampled = np.zeros(g.nodes), [], [], star
         for _ in range(self.draws):
             factor = np.zeros(g.nodes)
             for at, size, many, rate in zip(begin, g.sizes, samples, rates, strict=True):
@@ -59,11 +62,18 @@ class Draws(Computed):
             sampled = sparse.csr_array(star @ sparse.diags_array(factor))
             apart = np.asarray(abs(sampled - star).sum(1)).ravel()
             total, worst = total + apart, [*worst, apart.max()]
+            root = sparse.diags_array(np.sqrt(factor))
+            worst_symmetric.append(theory.max_row_sum(sparse.csr_array(root @ both @ root - both)))
         exact = theory.row_deviation(matrix, g.group_of, self.scaling, rates)
         return {
             "mean_deviation": float(np.mean(total) / self.draws),
             "exact_deviation": float(np.mean(exact)),
             "worst_deviation": float(np.mean(worst)),
+            "worst_symmetric": float(np.mean(worst_symmetric)),
+            "imbalance": theory.imbalance(matrix, g.group_of),
+            "imbalance_effective": theory.imbalance(
+                theory.effective(matrix, g.group_of, admitted), g.group_of
+            ),
             "loop_deviation": theory.loop_deviation(matrix, self.scaling, g.group_of),
             "norm": theory.max_row_sum(star),
             "adjacency": matrix.toarray().astype(np.float32),

@@ -5,7 +5,7 @@ import xarray as xr
 from lemmata.draw.curves import line, slope
 from lemmata.draw.palette import BLUE, CYCLE, GREEN, RED
 from lemmata.draw.style import Drawn, canvas, panel, picture
-from lemmata.figure import Claim, Figure, Source, about, made, ours, proof
+from lemmata.figure import Claim, Figure, Source, at_most, made, ours, proof
 from lemmata.measure.exponent import exponent
 from lemmata.scale import Scale, by_scale
 from lemmata.studies.group_imbalance.figures.common import HALF, labels, seeds, tens
@@ -40,11 +40,11 @@ def draw(results: xr.Dataset) -> Drawn:
 
 
 def shrinks(what: str, text: str, source: Source) -> Claim:
-    """A distance from the population's falls as n^-1/2."""
+    """A distance from the population's falls at least as fast as n^-1/2: the lemmas bound it from above."""
     name = f"{what}_off"
     return Claim(
-        f"deviation-{what}", f"{text} falls as n^-1/2, up to a logarithm", source,
-        number=lambda r: exponent(r[name], "samples"), holds=about(-0.5, -0.6, -0.4, because=HALF), conditions=conditions,
+        f"deviation-{what}", f"{text} falls at least as fast as n^-1/2, up to a logarithm", source,
+        number=lambda r: exponent(r[name], "samples"), holds=at_most(-0.4, value=-0.5, because=HALF), conditions=conditions,
         refuted_by=made({name: lambda t: t.population.samples**-0.2}),
         upheld_by=made({name: lambda t: t.population.samples**-0.5}),
     )  # fmt: skip

@@ -24,7 +24,7 @@ from lemmata.scale import Scale, by_scale
 from lemmata.studies.group_imbalance.data import Population
 from lemmata.studies.group_imbalance.figures.common import both, labels, opposite, seeds
 from lemmata.studies.group_imbalance.theory import convexity, fixed_mixture
-from lemmata.studies.group_imbalance.trials import Ball, Lemma
+from lemmata.studies.group_imbalance.trials import Ball, Exact, Lemma
 from lemmata.sweep import Axis, Sweep, axis
 from lemmata.trial import put
 
@@ -58,6 +58,13 @@ def one_neuron(scale: Scale) -> Sweep:
     )  # fmt: skip
     spreads = by_scale(scale, (1.0, 1.5), (1.2, 1.5, 1.8), (1.2, 1.4, 1.6, 1.8))
     return Sweep(Ball(population=population), (Axis("spread", spreads, both),), seeds(scale, 2, 6, 20))
+
+
+def shifted(scale: Scale) -> Sweep:
+    """Figure 4.4(a)'s mixture, but for its covariances, which are I."""
+    trial = Exact(population=Population(shifts=(1.0, -1.0)), what="projected")
+    shifts = by_scale(scale, (1.0, 2.0), (0.3, 0.6, 1.0, 1.5), (0.3, 0.6, 1.0, 1.5, 2.0, 3.0))
+    return Sweep(trial, (Axis("shift", shifts, opposite),), seeds(scale, 2, 12, 40))
 
 
 def around_teacher(scale: Scale) -> Sweep:
@@ -123,6 +130,23 @@ def draw_lipschitz(results: xr.Dataset) -> Drawn:
     return figure, "How fast Hessians change around W*, over the bounds; above 1 is a counter-example."
 
 
+@picture
+def draw_projection(results: xr.Dataset) -> Drawn:
+    """Property 1: the rate with projected means over that with the means as they are."""
+    figure, axes = canvas(1, width=5.5, height=4.0)
+    line(axes, results.projected_over_rate, "shift", BLUE, "each teacher", "o", spread="runs")
+    reference(axes, y=1.0, label="Property 1")
+    panel(
+        axes,
+        "mean, each coordinate",
+        r"$\lambda_{min}/\lambda_{max}$, projected / not",
+        "",
+        "y",
+        results["shift"].values,
+    )
+    return figure, "What projecting the means onto the span of W* does to the rate of descent."
+
+
 # What it can refute ----------------------------------------------------------------------------------------------------
 
 
@@ -167,6 +191,23 @@ ball = Figure(
         bounded("ball-high", "In the ball of radius r (C.81) the empirical Hessian is at most M_2 (constant 1)",
                 proof("Lemma C.3.1, (C.83)"), "ball_high",
                 between(0.0, 1.0, because="the largest eigenvalue at random places of its sphere over the bound"), convexity),
+    ],
+)  # fmt: skip
+
+projection = Figure(
+    "projection", "Means projected onto the span of W*", "d = 5, K = 3, W* Gaussian, means C and -C times the ones, covariances I; "
+    "Fisher information by quadrature.",
+    shifted, draw_projection, labels=labels,
+    claims=[
+        Claim(
+            "property-1", "Projecting every mean onto the span of W* leaves the problem as it is: lambda_min / lambda_max of the "
+            "Fisher information stays within 1 %", proof("Property 1"),
+            number=lambda r: r.projected_over_rate,
+            holds=every_run(between(0.99, 1.01, because="an equivalence has ratio 1; quadrature to 1e-6")),
+            conditions=nothing_asked,
+            refuted_by=made(noise=0.0, projected_over_rate=lambda t: 1.1),
+            upheld_by=made(noise=0.0, projected_over_rate=lambda t: 1.0),
+        ),
     ],
 )  # fmt: skip
 

@@ -7,7 +7,7 @@ import xarray as xr
 from lemmata.draw.curves import line
 from lemmata.draw.palette import BLUE, GREEN, ORANGE, RED
 from lemmata.draw.style import Drawn, canvas, panel, picture
-from lemmata.figure import Claim, Figure, Made, about, between, every_run, ours, proof, theorem
+from lemmata.figure import Claim, Figure, Made, about, at_most, every_run, ours, proof, theorem
 from lemmata.measure.exponent import exponent
 from lemmata.measure.trend import ratio
 from lemmata.results import over_cells
@@ -73,18 +73,20 @@ noise = Figure(
     labels=labels,
     claims=[
         Claim(
-            "noise-linear", "The distance at which gradient noise keeps the iterates is proportional to the noise level xi",
+            "noise-linear", "The distance at which gradient noise keeps the iterates grows no faster than the noise level xi",
             theorem("Theorem 2, (4.8)"),
             number=lambda r: exponent(floor(r), "noise", paired=True),
-            holds=about(1.0, 0.9, 1.1, because="the exponent of xi; a tenth excludes square root and square"),
+            holds=at_most(1.1, value=1.0, because="the exponent of xi in an upper bound; a tenth for the scatter of runs"),
             cells=with_critical_point, conditions=conditions,
-            refuted_by=floors(lambda t: t.noise**0.5), upheld_by=floors(lambda t: t.noise),
+            refuted_by=floors(lambda t: t.noise**1.5), upheld_by=floors(lambda t: t.noise),
         ),
         Claim(
-            "noise-samples", "The distance at which gradient noise keeps the iterates falls as n^-1/2, up to a logarithm",
+            "noise-samples", "The distance at which gradient noise keeps the iterates falls at least as fast as n^-1/2, up to a "
+            "logarithm",
             theorem("Theorem 2, (4.8)"),
             number=lambda r: exponent(floor(r), "samples", paired=True),
-            holds=about(-0.5, -0.65, -0.35, because="the curvature itself fluctuates with the samples at small n"),
+            holds=at_most(-0.35, value=-0.5, because="an upper bound; the curvature itself fluctuates with the samples at small "
+                          "n"),
             cells=with_critical_point, conditions=conditions,
             refuted_by=floors(lambda t: t.population.samples**-0.2), upheld_by=floors(lambda t: t.population.samples**-0.5),
         ),
@@ -92,7 +94,7 @@ noise = Figure(
             "noise-bound", "The floor of gradient noise is at most eta0 xi / (1 - v) sqrt(dK log n / n), v = 1 - eta0 "
             "lambda_min",
             proof("(C.232), (4.8)"),
-            number=lambda r: floor(r) / r.floor_bound, holds=every_run(between(0.0, 1.0, because="a bound")),
+            number=lambda r: floor(r) / r.floor_bound, holds=every_run(at_most(1.0, because="a bound")),
             cells=with_critical_point, conditions=conditions,
             refuted_by=floors(lambda t: 2e-3), upheld_by=floors(lambda t: 5e-4),
         ),

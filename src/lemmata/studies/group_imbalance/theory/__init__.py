@@ -55,10 +55,14 @@ def convexity(trial) -> list[Condition]:
 
 
 def fixed_mixture(trial) -> list[Condition]:
-    """What Table 4.1 and the lemmas on the population ask: tau of order one, a teacher of full rank."""
+    """What Table 4.1 and the lemmas on the population ask: tau of order one, a teacher of full rank.
+
+    tau is at least 1 by its definition. The two sides of Theta(1) are taken as 1 and 10: Figure 4.7 has the square root of 10.
+    """
     s = setting_of(trial)
+    tau = s.covariance_condition
     return [
-        Condition("tau = Theta(1)", None, 1 / s.covariance_condition),
+        Condition("tau = Theta(1): at most 10", bool(tau <= 10), 10 / tau),
         Condition("delta_K(W*) > 0", bool(s.singular_values[-1] > 0), float(s.singular_values[-1] / 1e-10)),
     ]
 

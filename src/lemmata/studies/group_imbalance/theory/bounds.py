@@ -259,6 +259,16 @@ def weight_error_bound(s: Setting, samples: int, noise: float = 0.0) -> float:
     )
 
 
+def average_risk_bound(s: Setting, samples: int, noise: float = 0.0) -> float:
+    """(4.11): K^5/2 E eta tau^K kappa^2 (1 + xi) sqrt(d log n / n), constant 1; of the excess risk."""
+    return weight_error_bound(s, samples, noise) * sqrt(m_moment(s, 2))
+
+
+def group_risk_bound(s: Setting, samples: int, noise: float = 0.0) -> np.ndarray:
+    """(4.12): as (4.11) with E_l, of every group."""
+    return weight_error_bound(s, samples, noise) * (s.means + s.max_std)
+
+
 def curvature_bounds(s: Setting) -> tuple[float, float]:
     """4 G / K^2 and M_2 / (4K): Lemma C.4.4 at W*, with its C_4 made explicit (for a sigmoid). The lower one is violated where
     the means have two or more coordinates (see `rho_exact`)."""

@@ -25,7 +25,8 @@ from lemmata.trial import Computed, Key, fixed
 
 class Exact(Computed):
     """What theory says about a mixture and a teacher drawn at random: the rows of Table 4.1 for `group` from the closed
-    forms, and (`what=both`) the sharp constants from the Fisher information, with both sides of Lemma C.4.4.
+    forms, and (`what=both`) the sharp constants from the Fisher information, with both sides of Lemma C.4.4; or
+    (`what=projected`) by how much lambda_min / lambda_max changes once the means are projected onto the span of W*.
     `column` is the column of the table that the mixture belongs to."""
 
     name: ClassVar = "group-imbalance/exact"
@@ -50,7 +51,7 @@ class Exact(Computed):
         "fraction-smallest",
         "fraction-largest",
     ] = fixed(default="")
-    what: Literal["closed", "both"] = fixed(default="closed")
+    what: Literal["closed", "both", "projected"] = fixed(default="closed")
 
     def __check_init__(self):
         groups = len(self.population.fractions)
@@ -70,12 +71,19 @@ class Exact(Computed):
         if self.what == "closed":
             return found
         sharp = population.fisher_information(world.mixture, world.teacher, kind=kind)
+        if self.what == "projected":
+            span = np.linalg.qr(world.teacher)[0]
+            inner = world.mixture._replace(means=world.mixture.means @ span @ span.T)
+            other = population.fisher_information(inner, world.teacher, kind=kind)
+            rates = (one.spectrum[0] / one.spectrum[-1] for one in (other, sharp))
+            return found | {"projected_over_rate": np.divide(*rates)}
         mended = replace(s, rho=lambda u, std: rho_exact(u, std, s.dim > s.neurons, kind))
         low, high = sharp.spectrum[[0, -1]]
         bottom, top = bounds.curvature_bounds(s)
         return found | {
             "sharp_error": np.sqrt(population.error_constant(sharp)),
             "sharp_rate": low / high,
+            "printed_rate": low * bounds.step_size(s),
             "sharp_group": float(population.group_excess(sharp)[self.group]),
             "sharp_average": float(world.mixture.weights @ population.group_excess(sharp)),
             "group_excess": population.group_excess(sharp),
