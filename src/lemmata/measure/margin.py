@@ -123,7 +123,9 @@ def _never_happened(
     missing = {
         name: own.where(own != NEVER, results["steps"])
         for name, own in results.data_vars.items()
-        if name not in ("status", "steps") and own.dims == results["steps"].dims and bool((own == NEVER).any())
+        if name not in ("status", "steps")
+        and own.dims == results["steps"].dims
+        and bool((own == NEVER).any())
     }
     if not missing:
         return nothing

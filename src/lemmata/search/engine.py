@@ -165,7 +165,9 @@ def _inside(
             return units
     starts = [one for one in trace.units if land.room(one) >= 0]
     if like is not None:
-        starts = [one for one in starts if np.array_equal(one[list(land.structural)], like[list(land.structural)])] or [like]
+        starts = [
+            one for one in starts if np.array_equal(one[list(land.structural)], like[list(land.structural)])
+        ] or [like]
     if not starts:
         climbed = climb(land, rng)
         if climbed is None:
@@ -276,11 +278,15 @@ class _Guide:
         """Learn what came out at the points that were asked for."""
         if self._strategy is None or not self._own:
             return
-        found = {units.tobytes(): row[self._claim] for units, row in zip(trace.units, trace.margins, strict=True)}
+        found = {
+            units.tobytes(): row[self._claim] for units, row in zip(trace.units, trace.margins, strict=True)
+        }
         values = [float(found.get(units.tobytes(), np.nan)) for units in self._asked]
         finite = [value for value in values if np.isfinite(value)]
         top = max(finite, default=0.0)
-        told = [value if np.isfinite(value) else (-1e6 if value == -np.inf else top + 1e-3) for value in values]
+        told = [
+            value if np.isfinite(value) else (-1e6 if value == -np.inf else top + 1e-3) for value in values
+        ]
         penalty = [(own, top + 1.0 - room) for own, room in self._outside[: max(len(told), 2)]]
         solutions = self._own + [own for own, _ in penalty]
         if len(solutions) > 2:

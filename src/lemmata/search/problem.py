@@ -153,7 +153,10 @@ class Problem:
     def other_numerics(self, values: Values) -> dict[str, Any]:
         """Fields to set for the same point in double precision and by another simulator, as far as the trial has them."""
         known, found = fields(self.base), {}
-        if known.get("precision") == "float32" and self.sweep({**values, "precision": "float64"}, (0,)) is not None:
+        if (
+            known.get("precision") == "float32"
+            and self.sweep({**values, "precision": "float64"}, (0,)) is not None
+        ):
             found["precision"] = "float64"
         for other in options_of(self.base, "simulator") if "simulator" in known else ():
             able = self.sweep({**values, **found, "simulator": other}, (0,)) is not None
@@ -181,26 +184,39 @@ class Problem:
         try:
             results = replace(made, seeds=None).results(self.figure, "quick", sweep.with_seeds([0]))
             ran = results["status"].notnull() & cells(results)
-            refs = results.coords["trial"].broadcast_like(ran.any("seed")).values.ravel()
-            marks = ran.any("seed").values.ravel()
-            return [one.trial for one, marked in zip(refs, marks, strict=True) if marked and one is not None]
+            marks = ran.any("seed").transpose(*[d for d in ran.dims if d != "seed"])
+            places = [point.place for point in sweep.cells.points]
+            marked = [bool(marks.sel(dict(place)).any()) for place in places]
+            return [trial for trial, one in zip(held, marked, strict=True) if one]
         except Exception:  # a mask of records that only a training makes: it is applied after the training
             return held
 
     def room(self, values: Values) -> Room:
-        """How far inside the conditions a point lies."""
+        """How far inside the conditions a point lies. Of its trials only those count that the claims speak of."""
         with unlogged():
             sweep = self.sweep(values, (0,))
-            trials = self.spoken(sweep) if sweep is not None else []
-            found: dict[str, float] = {}
-            for trial in trials:
-                looked = looked_at(self.conditions, trial)
-                if looked is None:
-                    return Room(OUTSIDE, {"the formulas are defined": OUTSIDE})
-                for one in looked:
-                    found[one.name] = min(found.get(one.name, inf), self._far(one))
-        binding = [far for name, far in found.items() if name not in self.dropped]
-        return Room(min(binding, default=inf) if trials else OUTSIDE, found)
+            if sweep is None:
+                return Room(OUTSIDE, {})
+            every = {id(point.trial): self._rooms_of(point.trial) for point in sweep.cells.points}
+            best = max(every.values(), key=lambda room: room.least)
+            if best.least < 0:  # whichever trials are meant, the point is outside: they need not be found
+                return best
+            rooms = [every[id(trial)] for trial in self.spoken(sweep)]
+        found: dict[str, float] = {}
+        for one in rooms:
+            for name, far in one.of.items():
+                found[name] = min(found.get(name, inf), far)
+        return Room(min((room.least for room in rooms), default=OUTSIDE), found)
+
+    def _rooms_of(self, trial: Any) -> Room:
+        """How far inside the conditions a trial lies."""
+        looked = looked_at(self.conditions, trial)
+        if looked is None:
+            return Room(OUTSIDE, {"the formulas are defined": OUTSIDE})
+        found: dict[str, float] = {}
+        for one in looked:
+            found[one.name] = min(found.get(one.name, inf), self._far(one))
+        return Room(min((far for name, far in found.items() if name not in self.dropped), default=inf), found)
 
     def _far(self, condition: Condition) -> float:
         """The logarithm of a condition's margin; its sign agrees with whether it is met."""
@@ -229,7 +245,9 @@ class Problem:
         held = [[point.trial for point in one.cells.points] if one is not None else [] for one in sweeps]
         every = [trial for trials in held for trial in trials]
         require(bool(every), "none of these points is a trial.")
-        union = Sweep(every[0], (Axis("cell", tuple(range(len(every))), lambda _, i: every[i]),), tuple(seeds))
+        union = Sweep(
+            every[0], (Axis("cell", tuple(range(len(every))), lambda _, i: every[i]),), tuple(seeds)
+        )
         store = Store(self._folder / "cells")
         manifest = {"study": self.study.id, "figure": self.figure.id, "search": self.claims[0].id,
                     "trial": describe(self.base)}  # fmt: skip
@@ -272,7 +290,9 @@ class Problem:
         for name, value in values.items():
             path, bracket, _ = name.partition("[")
             if bracket and value != self.start[name]:
-                whole = changed(self._sweep.template, {n: v for n, v in values.items() if n.startswith(path + "[")})
+                whole = changed(
+                    self._sweep.template, {n: v for n, v in values.items() if n.startswith(path + "[")}
+                )
                 plain[path] = list(fields(whole)[path])
             elif not bracket and (value != self.start[name] or name in self._pinned):
                 plain[name] = value
@@ -282,7 +302,11 @@ class Problem:
         kept = {a.name: list(a.values) for a in self._sweep.axes
                 if len(a.values) > 1 and len(a.values) < len(own[a.name].values)}  # fmt: skip
         single = {name for name, a in self._pinned.items() if len(own[a.name].values) == 1}
-        return {name: v for name, v in {**plain, **kept}.items() if name not in single or v != self._pinned[name].values[0]}
+        return {
+            name: v
+            for name, v in {**plain, **kept}.items()
+            if name not in single or v != self._pinned[name].values[0]
+        }
 
 
 def _least(margins: xr.DataArray) -> float:

@@ -21,17 +21,17 @@ from lemmata.search.decide import Confirmation
 from lemmata.search.engine import Budget, Trace, climb, search
 from lemmata.search.price import Price, price
 from lemmata.search.problem import OUTSIDE, Problem
-from lemmata.search.shrink import shrunk
+from lemmata.search.shrink import resolver, shrunk
 from lemmata.study import Study
 
-FORECASTS = 400
+FORECASTS = 160
 """Points that are looked at by the forecast before the first training."""
 
 CANDIDATES = len(decide.SHARES)
 CONFIRMING = 10
 """Fresh seeds of a candidate."""
 
-PROBES = 800
+PROBES = 300
 """Random points that are looked at to learn how much of the box is inside."""
 
 
@@ -192,7 +192,9 @@ def _inside(problem: Problem, land: Land, rng: np.random.Generator) -> tuple[flo
     share = _share(land, rng)
     if share > 0 or climb(land, rng) is not None:
         return share, frozenset()
-    rooms = [problem.room(problem.at(rng.random(land.size))) for _ in range(100)] + [problem.room(problem.start)]
+    rooms = [problem.room(problem.at(rng.random(land.size))) for _ in range(100)] + [
+        problem.room(problem.start)
+    ]
     ever: dict[str, float] = {}
     for room in rooms:
         for name, far in room.of.items():
@@ -208,14 +210,16 @@ def _inside(problem: Problem, land: Land, rng: np.random.Generator) -> tuple[flo
 
 def _forbidding(problem: Problem, land: Land, rng: np.random.Generator) -> str:
     """Which conditions forbid it: those that the point nearest to the inside misses."""
-    best = max((problem.room(problem.at(rng.random(land.size))) for _ in range(300)), key=lambda room: room.least)
+    best = max(
+        (problem.room(problem.at(rng.random(land.size))) for _ in range(300)), key=lambda room: room.least
+    )
     missed = [name for name, far in best.of.items() if far < 0]
     return "together, " + " and ".join(missed) if missed else "the claim speaks of no cell there"
 
 
 def _foretold(problem: Problem, seed: int) -> list[np.ndarray]:
     """The points that the forecast calls worst, some for every claim, far from each other."""
-    trace = search(Foretold(problem), len(problem.claims), Budget(FORECASTS, 60.0), seed)
+    trace = search(Foretold(problem), len(problem.claims), Budget(FORECASTS, 30.0), seed)
     chosen: list[np.ndarray] = []
     for claim in range(len(problem.claims)):
         for at in trace.worst(claim)[:40]:
@@ -225,9 +229,7 @@ def _foretold(problem: Problem, seed: int) -> list[np.ndarray]:
     return chosen
 
 
-def _outcome(
-    problem: Problem, land: Land, trace: Trace, number: int, share: float, alarm: float
-) -> Outcome:
+def _outcome(problem: Problem, land: Land, trace: Trace, number: int, share: float, alarm: float) -> Outcome:
     """What the points say of one claim: shrink and confirm the worst ones where they violate it."""
     claim, own = problem.claims[number], trace.margins[:, number] if len(trace.units) else np.empty(0)
     order = trace.worst(number)
@@ -249,7 +251,9 @@ def _outcome(
         if confirmation.refuted:
             second = _by_second_simulator(problem, values, number, level, place)
             if second is None or second.refuted:
-                example = Example(values, problem.changes(values), dict(problem.room(values).of), confirmation, second)
+                example = Example(
+                    values, problem.changes(values), dict(problem.room(values).of), confirmation, second
+                )
                 said = _meaning(problem, values)
                 return replace(outcome, word="refuted", example=example, tried=tuple(tried), meaning=said,
                                trainings=problem.trainings)  # fmt: skip
@@ -270,15 +274,20 @@ def _candidates(trace: Trace, order: np.ndarray, own: np.ndarray) -> list[int]:
 def _shrunk(problem: Problem, values: dict[str, Any], number: int) -> dict[str, Any]:
     seeds = tuple(range(decide.SHRINK_SEEDS, decide.SHRINK_SEEDS + max(3, problem.price.seeds)))
 
+    made = problem.figure.forecast
+
+    def inside(new: Any) -> bool:
+        return problem.room(new).least >= 0
+
     def violated(new: Any) -> bool:
+        if made is not None and problem.forecast(made, new)[number] > 0:
+            return False  # a training would most likely say the same
         results = problem.results([new], seeds)[0]
-        if results is None:
-            return False
-        singles = margins_of_seeds(problem.claims[number], results)
+        singles = margins_of_seeds(problem.claims[number], results) if results is not None else np.empty(0)
         known = singles[~np.isnan(singles)]
         return bool(len(known) and (known < 0).all())
 
-    return shrunk(values, problem.start, lambda new: problem.room(new).least >= 0, violated)
+    return shrunk(values, problem.start, inside, violated, resolver(problem.space, inside))
 
 
 def confirm(problem: Problem, values: dict[str, Any], number: int, level: float, place: int) -> Confirmation:
@@ -334,7 +343,9 @@ def _meaning(problem: Problem, values: dict[str, Any]) -> str:
     looked = [(one.name, one.margin) for trial in problem.trials(values) for one in problem.looked(trial)
               if one.holds is None and one.name not in problem.dropped]  # fmt: skip
     if problem.dropped:
-        return "The point misses conditions that the figure misses too, so that it does not touch the theorem."
+        return (
+            "The point misses conditions that the figure misses too, so that it does not touch the theorem."
+        )
     tight = [f"{name} (margin {far:.3g})" for name, far in looked if far < 10]
     if tight:
         return f"With hidden constants of 10 the point is not inside: {', '.join(tight)}. So far it refutes the constant 1."

@@ -4,12 +4,20 @@ Every step must stay inside the conditions and violate the claim on all of its s
 one of them binds: then one field is moved back to where it just holds.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil, floor, log10
 from typing import Any
+
+import numpy as np
+
+from lemmata.search.space import Field
 
 Values = Mapping[str, Any]
 MOST = 60
-"""Trainings of points that shrinking may take."""
+"""Points that shrinking may train."""
+
+SCANNED = 6
+"""Values on either side that are looked at before a bisection: the inside may be an interval in between."""
 
 
 def shrunk(
@@ -17,57 +25,92 @@ def shrunk(
     start: Values,
     inside: Callable[[Values], bool],
     violated: Callable[[Values], bool],
+    resolved: Callable[[Values, set[str]], Values | None],
     most: int = MOST,
 ) -> dict[str, Any]:
     """Return a simpler point that is inside and violates the claim.
 
-    `start`: the point that changes nothing. `inside` costs nothing, `violated` takes a training.
+    `start`: the point that changes nothing.
+    `inside`: whether a point meets the conditions; costs nothing. `violated` takes a training.
+    `resolved`: a point outside with one field moved until the conditions just hold; the fields of a set stay as they are.
     """
     left = most
 
-    def still(new: Values) -> bool:
+    def kept(new: Values, fixed: set[str]) -> dict[str, Any] | None:
+        """The new point, resolved if it must be, if it is still a counter-example."""
         nonlocal left
-        if left <= 0 or not inside(new):
-            return False
+        able = new if inside(new) else resolved(new, fixed)
+        if left <= 0 or able is None:
+            return None
         left -= 1
-        return violated(new)
+        return dict(able) if violated(able) else None
 
-    now = _fewer(dict(values), start, still)
+    now = _fewer(dict(values), start, kept)
     for digits in (1, 2, 3):
+        done: set[str] = set()
         for name in [name for name in now if now[name] != start[name] and isinstance(now[name], float)]:
             rounded = float(f"{now[name]:.{digits}g}")
-            if rounded == now[name]:
-                continue
-            new = now | {name: rounded}
-            new = new if inside(new) else _resolved(new, start, name, digits, inside)
-            if new is not None and still(new):
-                now = new
+            done.add(name)
+            unchanged = {other for other in now if now[other] == start[other]}
+            if rounded != now[name]:
+                now = kept(now | {name: rounded}, done | unchanged) or now
     return now
 
 
-def _fewer(now: dict[str, Any], start: Values, still: Callable[[Values], bool]) -> dict[str, Any]:
+def _fewer(
+    now: dict[str, Any], start: Values, kept: Callable[[Values, set[str]], dict[str, Any] | None]
+) -> dict[str, Any]:
     """Reset groups of fields to the start, then single ones, until none can be reset."""
     size = max(sum(now[name] != start[name] for name in now) // 2, 1)
     while True:
         names = [name for name in now if now[name] != start[name]]
-        groups = [names[i : i + size] for i in range(0, len(names), size)]
-        reset = next((group for group in groups if still(now | {name: start[name] for name in group})), None)
-        if reset is not None:
-            now = now | {name: start[name] for name in reset}
-        elif size > 1:
-            size = max(size // 2, 1)
+        unchanged = set(now) - set(names)
+        for at in range(0, len(names), size):
+            group = names[at : at + size]
+            if new := kept(now | {name: start[name] for name in group}, {*group, *unchanged}):
+                now = new
+                break
         else:
-            return now
+            if size == 1:
+                return now
+            size = max(size // 2, 1)
 
 
-def _resolved(
-    new: dict[str, Any], start: Values, kept: str, digits: int, inside: Callable[[Values], bool]
-) -> dict[str, Any] | None:
-    """The point with one other field moved just far enough that the conditions hold again."""
-    for name in [one for one in new if one != kept and new[one] != start[one] and isinstance(new[one], float)]:
-        for nudge in (1, -1, 2, -2, 4, -4):
-            step = 10.0 ** -(digits + 1) * abs(new[name])
-            moved = float(f"{new[name] + nudge * step:.{digits + 1}g}")
-            if inside(new | {name: moved}):
-                return new | {name: moved}
-    return None
+def resolver(
+    space: Sequence[Field], inside: Callable[[Values], bool]
+) -> Callable[[Values, set[str]], Values | None]:
+    """Return the function that moves one field of a point until the conditions just hold, by bisection."""
+
+    def resolved(values: Values, fixed: set[str]) -> Values | None:
+        for one in space:
+            if one.name in fixed or one.options:
+                continue
+            here = one.unit(values[one.name])
+            for end in (1.0, 0.0):
+                out = here
+                for met in np.linspace(here, end, SCANNED + 1)[1:]:
+                    if inside({**values, one.name: one.value(met)}):
+                        break
+                    out = met
+                else:
+                    continue
+                for _ in range(12):
+                    middle = (out + met) / 2
+                    holds = inside({**values, one.name: one.value(middle)})
+                    out, met = (out, middle) if holds else (middle, met)
+                return _rounded_inside({**values, one.name: one.value(met)}, one.name, inside)
+        return None
+
+    return resolved
+
+
+def _rounded_inside(values: dict[str, Any], name: str, inside: Callable[[Values], bool]) -> Values:
+    """The point with this field at its roundest value within 2 % that is inside."""
+    number = values[name]
+    for digits in (1, 2, 3):
+        step = 10.0 ** (floor(log10(abs(number))) - digits + 1) if number else 1.0
+        for rounded in (floor(number / step) * step, ceil(number / step) * step):
+            near = {**values, name: type(number)(float(f"{rounded:.{digits}g}"))}
+            if number and abs(near[name] / number - 1) < 0.02 and inside(near):
+                return near
+    return values

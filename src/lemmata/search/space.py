@@ -79,7 +79,9 @@ def declared(space: Mapping[str, Any], base: Trial) -> list[Field]:
             kind = "int" if isinstance(here, int) else "log" if low > 0 else "linear"
             found.append(_with_ladder(Field(name, kind, low, high), base))
         else:
-            found.append(Field(name, "choice", options=tuple(given), structural=_structural(base, name, given)))
+            found.append(
+                Field(name, "choice", options=tuple(given), structural=_structural(base, name, given))
+            )
     return found
 
 
@@ -149,7 +151,11 @@ def _around(base: Trial, name: str) -> list[Field]:
         return [Field(name, "choice", options=allowed, structural=True)] if len(allowed) > 1 else []
     if isinstance(value, tuple):
         numbers = value and all(isinstance(one, float) for one in value) and len(value) <= 12
-        return [one for i in range(len(value)) for one in _around_number(base, f"{name}[{i}]", value[i])] if numbers else []
+        return (
+            [one for i in range(len(value)) for one in _around_number(base, f"{name}[{i}]", value[i])]
+            if numbers
+            else []
+        )
     return _around_number(base, name, value)  # fmt: skip
 
 
@@ -163,7 +169,11 @@ def _around_number(base: Trial, name: str, value: Value) -> list[Field]:
         return [_with_ladder(Field(name, "int", low, high), base)] if low < high else []
     if value == 0:
         signed = changed(base, {name: -1.0}) is not None
-        return [Field(name, "linear", -1.0 if signed else 0.0, 1.0)] if changed(base, {name: 1.0}) is not None else []
+        return (
+            [Field(name, "linear", -1.0 if signed else 0.0, 1.0)]
+            if changed(base, {name: 1.0}) is not None
+            else []
+        )
     low, high = sorted((_reach(base, name, value, 1 / REACH), _reach(base, name, value, REACH)))
     if low == high:
         return []
