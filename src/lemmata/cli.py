@@ -216,6 +216,9 @@ def command_parser() -> argparse.ArgumentParser:
         "--constants", type=float, default=1.0, metavar="C", help="margin asked of order-wise conditions (1)"
     )
     sub.add_argument("--frontier", action="store_true", help="which conditions the claims need")
+    sub.add_argument(
+        "--to", metavar="FILE.json", help="add the answers to a record, such as searches.json of a study"
+    )
     searching(sub)
     sub = command(
         "predict", commands.predict, "Conditions with margins and predictions, without training", name="STUDY"

@@ -115,7 +115,7 @@ def _never_happened(
 ) -> xr.DataArray:
     """Mark the runs that lack a number because a followed step was never reached.
 
-    The number is taken again as if every such step had been the last one. A run that then has a number lacked it for that reason.
+    The number is taken again as if every such step had been the last one. A run that has a number then lacked it for this.
     """
     nothing = xr.zeros_like(found.isnull().all(inner))
     if "steps" not in results or not bool(found.isnull().all(inner).any()):

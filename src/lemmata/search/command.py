@@ -8,7 +8,7 @@ from pathlib import Path
 from lemmata.errors import BadInput, note, require, unknown
 from lemmata.figure import Claim
 from lemmata.lab.executors import connect_workers
-from lemmata.search import say
+from lemmata.search import record, say
 from lemmata.search.engine import Budget
 from lemmata.search.frontier import Need, frontier
 from lemmata.search.refute import Outcome
@@ -35,6 +35,8 @@ def refute(options: argparse.Namespace, workers: int) -> int:
             needs = frontiers(outcomes)
     for outcome in outcomes:
         say.written(own.id, outcome, out / "answers")
+    if options.to:
+        record.add(Path(options.to), own, outcomes, needs)
     if options.json:
         content = [say.plain(own.id, one) for one in outcomes]
         more = {"frontier": [say.plain_need(one) for one in needs]} if options.frontier else {}

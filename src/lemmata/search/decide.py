@@ -22,6 +22,9 @@ DELTA = 0.1
 SEARCH_SEEDS, SHRINK_SEEDS, CONFIRM_SEEDS = 10**12, 2 * 10**12, 3 * 10**12
 """Where the seeds of a search, of shrinking and of confirming begin. No verdict uses seeds as large."""
 
+ROUNDING = 1e-9
+"""A margin counts as violated from here on, so that an equality is not refuted by rounding."""
+
 BLOCK = 1000
 """Seeds between one candidate's block and the next."""
 
@@ -46,7 +49,7 @@ class Confirmation:
 def of_shares(margins: np.ndarray, level: float, delta: float = DELTA) -> Confirmation:
     """Decide for a claim about every run: more seeds violate than a share `delta` of violating runs would explain."""
     known = margins[~np.isnan(margins)]
-    violating, many = int((known < 0).sum()), len(known)
+    violating, many = int((known < -ROUNDING).sum()), len(known)
     chance = float(bdtrc(violating - 1, many, delta)) if violating else 1.0
     enough = many > 0 and chance <= level
     return Confirmation(enough, violating, many, len(margins) - many, chance, _median(known))
@@ -60,7 +63,7 @@ def of_estimate(value: float, half: float, freedom: float, singles: np.ndarray, 
     An interval alone is too sure where the runs are skewed.
     """
     known = singles[~np.isnan(singles)]
-    violating = int((known < 0).sum())
+    violating = int((known < -ROUNDING).sum())
     unit = half / float(stdtrit(freedom if freedom < inf else 1e9, 0.975))
     reach = unit * float(stdtrit(freedom if freedom < inf else 1e9, 1 - level))
     outside = bool(value + reach < 0)

@@ -109,7 +109,7 @@ def search(
                 known.add(units.tobytes())
                 fresh.append((units, origin))
         if not fresh:
-            if number > 3 and (trace.drawn and not trace.met or number > 200):
+            if number > 200 or (number > 3 and trace.drawn and not trace.met):
                 return trace
             continue
         units = np.array([one for one, _ in fresh])
@@ -289,7 +289,7 @@ class _Guide:
         ]
         penalty = [(own, top + 1.0 - room) for own, room in self._outside[: max(len(told), 2)]]
         solutions = self._own + [own for own, _ in penalty]
-        if len(solutions) > 2:
+        if 2 * len(solutions) >= self._strategy.popsize:  # CMA-ES ranks at least half a generation
             self._strategy.tell(solutions, told + [value for _, value in penalty])
         best = min(finite, default=np.inf)
         scale = np.nanstd([value for value in trace.margins[:, self._claim] if np.isfinite(value)] or [0.0])

@@ -96,7 +96,7 @@ class Problem:
 
     @cached_property
     def space(self) -> list[Field]:
-        """What is varied: what the figure declares, or the fields that move a condition, and the axes that the claims do not need."""
+        """What is varied: what the figure declares, or the fields that move a condition; and the axes that no claim needs."""
         whole = self.figure.sweep("quick")
         moved = set().union(*(a.moved(whole.template) for a in whole.axes if self._taken(a)))
         if self.figure.space:
@@ -224,7 +224,9 @@ class Problem:
         far = log(margin) if 0 < margin < inf else inf if margin > 0 else OUTSIDE
         if condition.holds is None:
             return far - log(self.constant)
-        return max(far, 0.0) if condition.holds else min(far, -1e-9)
+        if condition.holds:
+            return max(far, 0.0) if margin != 1 else inf  # a margin of 1 says yes, and not that it is near
+        return min(far, -1e-9)
 
     # Numbers ------------------------------------------------------------------------------------------------------------
 

@@ -243,7 +243,7 @@ def _outcome(problem: Problem, land: Land, trace: Trace, number: int, share: flo
         problem.price, problem.constant, tuple(sorted(problem.dropped)), problem=problem, trace=trace,
     )  # fmt: skip
     tried: list[Confirmation] = []
-    for place, at in enumerate(_candidates(trace, order, own)):
+    for place, at in enumerate(candidates(trace, number)):
         values = _shrunk(problem, problem.at(trace.units[at]), number)
         level = alarm * decide.SHARES[place]
         confirmation = confirm(problem, values, number, level, place)
@@ -260,11 +260,11 @@ def _outcome(problem: Problem, land: Land, trace: Trace, number: int, share: flo
     return replace(outcome, tried=tuple(tried), trainings=problem.trainings)
 
 
-def _candidates(trace: Trace, order: np.ndarray, own: np.ndarray) -> list[int]:
-    """The worst violating points, far from each other."""
+def candidates(trace: Trace, claim: int) -> list[int]:
+    """The places of the worst violating points, far from each other."""
     found: list[int] = []
-    for at in order:
-        if own[at] >= 0 or len(found) == CANDIDATES:
+    for at in trace.worst(claim):
+        if trace.margins[at, claim] >= 0 or len(found) == CANDIDATES:
             break
         if all(np.abs(trace.units[at] - trace.units[other]).max() > 0.05 for other in found):
             found.append(int(at))

@@ -38,7 +38,8 @@ def _text(value: Any, axis: bool) -> str:
 
 def sweep_file(study: str, outcome: Outcome) -> str:
     """A sweep file (TOML) with the counter-example."""
-    assert outcome.example is not None and outcome.problem is not None
+    assert outcome.example is not None
+    assert outcome.problem is not None
     lines = [
         f'study = "{study}"',
         f'figure = "{outcome.problem.figure.id}"',
@@ -164,11 +165,12 @@ def written(study: str, outcome: Outcome, folder: Path) -> Path:
 
 
 def picture(outcome: Outcome) -> Any:
-    """Draw pairs of the searched fields, coloured by the margin, violations ringed; and the margin over the nearest condition."""
+    """Draw pairs of fields with the margin as colour and violations ringed, and the margin over the nearest condition."""
     from matplotlib.figure import Figure
 
     problem, trace = outcome.problem, outcome.trace
-    assert problem is not None and trace is not None
+    assert problem is not None
+    assert trace is not None
     number = [claim.id for claim in problem.claims].index(outcome.claim)
     margins = trace.margins[:, number]
     finite = np.where(np.isfinite(margins), margins, np.nan)

@@ -22,7 +22,7 @@ REACH = 10.0
 
 NOT_SEARCHED = (
     *("prompts", "logs", "precision", "simulator", "engine", "watched", "timed", "shown", "draws", "points", "directions"),
-    *("curves", "probes", "queries", "lengths", "starts", "check_every", "test_samples", "test_points", "chunk", "loss", "mode"),
+    *("curves", "probes", "queries", "lengths", "starts", "check_every", "test_samples", "test_points", "chunk", "mode"),
 )  # fmt: skip
 """Last words of fields of measurement and numerics. They never change what a theorem speaks of."""
 
