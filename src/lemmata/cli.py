@@ -18,6 +18,10 @@ EXAMPLES = {
     "show": ("show benign-overfitting", "show benign-overfitting/fig1"),
     "run": ("run benign-overfitting/fig1", "run benign-overfitting/fig1 --set samples=4,8,12 --seeds 3"),
     "check": ("check benign-overfitting/fig1", "check multihead/margin-order-everywhere --verbose"),
+    "refute": (
+        "refute chain-of-thought/cot-to-zero --budget 200",
+        "refute multihead --budget 10m --frontier",
+    ),
     "predict": ("predict benign-overfitting --set data.samples=50", "predict shallow-vit --json"),
     "figure": ("figure benign-overfitting/fig1 --format pdf", "figure runs/benign-overfitting/fig1"),
     "status": ("status runs/benign-overfitting/fig1", "status benign-overfitting/fig1 --json"),
@@ -132,18 +136,13 @@ def command_parser() -> argparse.ArgumentParser:
             sub.add_argument(argument, help=meaning)
         return sub
 
-    def running(sub: argparse.ArgumentParser, scale: str | None) -> None:
-        sub.add_argument(
-            "--scale", default=scale, help="smoke (seconds), quick (minutes, the default) or paper"
-        )
-        sub.add_argument(
-            "--set",
-            action="append",
-            default=[],
-            metavar="PATH=VALUE",
-            help="change a field (@FILE: to what it holds)",
-        )
-        sub.add_argument("--seeds", type=int, help="how many seeds")
+    def searching(sub: argparse.ArgumentParser) -> None:
+        where(sub)
+        sub.add_argument("--out", help="folder of the search (default: runs/STUDY/refute)")
+        sub.add_argument("--json", action="store_true", help="one JSON object on standard output")
+        sub.add_argument("--strict", action="store_true", help="exit code 1 if a claim is refuted")
+
+    def where(sub: argparse.ArgumentParser) -> None:
         sub.add_argument(
             "--workers", type=int, help="worker processes (default: one a core; 0: none but this one)"
         )
@@ -156,6 +155,20 @@ def command_parser() -> argparse.ArgumentParser:
             help="what workers train on (default: LEMMATA_DEVICE, or the CPU)",
         )
         sub.add_argument("--limit", type=float, metavar="SECONDS", help="how long a cell may take")
+
+    def running(sub: argparse.ArgumentParser, scale: str | None) -> None:
+        sub.add_argument(
+            "--scale", default=scale, help="smoke (seconds), quick (minutes, the default) or paper"
+        )
+        sub.add_argument(
+            "--set",
+            action="append",
+            default=[],
+            metavar="PATH=VALUE",
+            help="change a field (@FILE: to what it holds)",
+        )
+        sub.add_argument("--seeds", type=int, help="how many seeds")
+        where(sub)
         sub.add_argument("--fail-fast", action="store_true", help="stop at the first cell that fails")
         sub.add_argument("--out", help="folder of the results (default: runs/STUDY/FIGURE/SCALE)")
         sub.add_argument("--json", action="store_true", help="one JSON object on standard output")
@@ -194,6 +207,19 @@ def command_parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--budget", type=int, help="most trainings that --until-decided adds (default: as many again)"
     )
+    about = "Search inside a theorem's conditions for a counter-example"
+    sub = command("refute", commands.refute, about, name="STUDY, STUDY/FIGURE or STUDY/CLAIM")
+    sub.add_argument(
+        "--budget", default="10m", help="a time (90s, 10m, 1h) or a number of points (default: 10m)"
+    )
+    sub.add_argument(
+        "--constants", type=float, default=1.0, metavar="C", help="margin asked of order-wise conditions (1)"
+    )
+    sub.add_argument("--frontier", action="store_true", help="which conditions the claims need")
+    sub.add_argument(
+        "--to", metavar="FILE.json", help="add the answers to a record, such as searches.json of a study"
+    )
+    searching(sub)
     sub = command(
         "predict", commands.predict, "Conditions with margins and predictions, without training", name="STUDY"
     )

@@ -197,6 +197,12 @@ def check(options: argparse.Namespace) -> int:
     return int(options.strict and any(v.verdict == "fails" for v in verdicts))
 
 
+def refute(options: argparse.Namespace) -> int:
+    from lemmata.search.command import refute
+
+    return refute(options, workers(options))
+
+
 def predict(options: argparse.Namespace) -> None:
     from lemmata.trial import put_all
 

@@ -208,8 +208,10 @@ class Made:
     noise: float
     seeds: int | None = None
 
-    def results(self, figure: "Figure", scale: Scale = "quick") -> Results:
-        """The results of a figure, as they would be if runs followed these laws."""
+    def results(self, figure: "Figure", scale: Scale = "quick", sweep: "Sweep | None" = None) -> Results:
+        """The results of a figure, or of a `sweep` like its own, as they would be if runs followed these laws."""
+        if sweep is not None:
+            figure = replace(figure, sweep=lambda scale: sweep)
         known: dict[str, tuple[str, ...]] = {}
         for kind in {type(trial) for trial in figure.sweep(scale).cells.trials}:
             known |= kind.dims
@@ -305,6 +307,12 @@ class Claim:
     unnoticed: Mapping[str, str] = field(default_factory=dict)
     figure: str = ""
 
+    def margin(self, results: Results) -> xr.DataArray:
+        """Return how far inside its tolerance the claim lies, below 0 where it is violated: see `lemmata.measure.margin`."""
+        from lemmata.measure.margin import margin
+
+        return margin(self, results)
+
 
 def _no_labels(trial: Any) -> Mapping[str, Sequence[Any]]:
     return {}
@@ -324,6 +332,9 @@ class Figure(Shown):
     `derived`: adds coordinates and variables to the results (the SNR of a signal norm).
     `question`: the boundary that an adaptive run refines.
     `readings`: ways in which the paper can be read, by name: fields to set. The first is the nearest to the text.
+    `space`: what a search for counter-examples varies, by field: two numbers are a range, words or more numbers a choice. By
+        default the fields that move a condition, a factor 10 each way (`lemmata.search.space`).
+    `forecast`: results as the theory foretells them, which a search looks at before it trains.
     `study`, `draw_number`: the study's id, and which draw of the seeds judges its claims. The study fills them in.
     """
 
@@ -338,6 +349,8 @@ class Figure(Shown):
     derived: Callable[[Results], Results] = lambda results: results
     question: Question | None = None
     readings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    space: Mapping[str, Any] = field(default_factory=dict)
+    forecast: Made | None = None
     study: str = ""
     draw_number: int = 0
 

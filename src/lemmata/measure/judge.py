@@ -53,7 +53,7 @@ def judge(claim: Claim, results: xr.Dataset, inside: bool = False) -> Verdict:
     `inside`: whether only cells that meet the theorem's conditions count.
     """
     try:
-        runs = _chosen(claim, results, inside)
+        runs = runs_of(claim, results, inside)
     except Unmeasurable as reason:
         runs = _none(results, str(reason))
     found = _measured(claim, results, runs)
@@ -145,7 +145,7 @@ def _none(results: xr.Dataset, reason: str) -> _Runs:
     return _Runs(nowhere, nowhere, {}, (), None, reason)
 
 
-def _chosen(claim: Claim, results: xr.Dataset, inside: bool) -> _Runs:
+def runs_of(claim: Claim, results: xr.Dataset, inside: bool) -> _Runs:
     labelled = results["status"]
     status = labelled.variable  # masks have its labels: they need not be compared for every claim
     ran = status.notnull() & (status != RUNNING)
@@ -219,7 +219,7 @@ def _nowhere(counts: tuple[ConditionCount, ...], cells: int) -> str:
     return f"none of the {cells} cells satisfies the theorem's conditions{which}."
 
 
-def _masked(results: xr.Dataset, used: xr.DataArray) -> xr.Dataset:
+def used_alone(results: xr.Dataset, used: xr.DataArray) -> xr.Dataset:
     """The results with NaN wherever a run is not used; what belongs to grid points goes where no seed of them is used."""
 
     @cache
@@ -239,6 +239,11 @@ def _masked(results: xr.Dataset, used: xr.DataArray) -> xr.Dataset:
 # What they measure -----------------------------------------------------------------------------------------------------
 
 
+def measured_number(claim: Claim, results: xr.Dataset) -> Any:
+    """Return what a claim's number gives. Anything that it raises becomes `Unmeasurable`."""
+    return _asked(claim, claim.number, results)
+
+
 @dataclass(frozen=True)
 class _Found:
     """The number: an estimate; the share of violations where every run was spoken of; its parts where it has several."""
@@ -252,7 +257,7 @@ def _measured(claim: Claim, results: xr.Dataset, runs: _Runs) -> _Found:
     kind = claim.holds.kind
     try:
         needs(not runs.nothing, runs.nothing)
-        found = _asked(claim, claim.number, _masked(results, runs.used))
+        found = measured_number(claim, used_alone(results, runs.used))
         if isinstance(found, Mapping):
             return _found_parts(found, claim.holds.tolerance)
         if isinstance(found, Estimate):
@@ -266,10 +271,10 @@ def _measured(claim: Claim, results: xr.Dataset, runs: _Runs) -> _Found:
             isinstance(found, xr.DataArray) and kind in (*EVERY_RUN, "probability"),
             f"the number of claim '{claim.id}' is a {type(found).__name__}, not an estimate.",
         )
-        used = _at(runs.used, found)
+        used = runs_behind(runs.used, found)
         if kind == "probability":
             return _Found(fraction(found.where(used)))
-        lost = _at(runs.lost, found)
+        lost = runs_behind(runs.lost, found)
         inner = [str(d) for d in found.dims if d not in used.dims]
         every: Worst = worst(found.where(~lost), claim.holds.tolerance, used | lost, inner)
         return _Found(every.measured, every.violations)
@@ -295,7 +300,7 @@ def _room(estimate: Estimate, tolerance: tuple[float, float]) -> float:
     return min(estimate.value - tolerance[0], tolerance[1] - estimate.value) if estimate.exists else -inf
 
 
-def _at(runs: xr.DataArray, found: xr.DataArray) -> xr.DataArray:
+def runs_behind(runs: xr.DataArray, found: xr.DataArray) -> xr.DataArray:
     """Which runs stand behind the numbers of a measure: matched by label; any of them, where it has lost an axis."""
     known = [d for d in runs.dims if d in found.coords]
     gone = [d for d in runs.dims if d not in found.coords and d not in found.dims]

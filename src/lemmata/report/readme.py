@@ -167,12 +167,12 @@ def counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{counts[word]} {word}" for word in ORDER if counts.get(word))
 
 
-def written(page: str, table: str) -> str:
+def written(page: str, table: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
     """A page with a table between its marks."""
-    head, begin, rest = page.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    require(bool(begin and end), f"the page has no marks {BEGIN} and {END}.")
-    return f"{head}{BEGIN}\n\n{table}\n\n{END}{tail}"
+    head, begin, rest = page.partition(marks[0])
+    _, end, tail = rest.partition(marks[1])
+    require(bool(begin and end), f"the page has no marks {marks[0]} and {marks[1]}.")
+    return f"{head}{begin}\n\n{table}\n\n{end}{tail}"
 
 
 def _rows(study: Study, figure: str, headlines: bool) -> list[Sequence[str]]:

@@ -43,6 +43,14 @@ VALUES = {
     "trajectory": (0.3, 0.4, 0.5, 0.6, 0.7),
     "primacy": (0.2, 0.35, 0.5, 0.65, 0.8),
 }
+SEARCHED = {
+    "test.match_fraction": (0.08, 1.0),
+    "test.trajectory": (0.11, 0.95),
+    "test.primacy": (0.08, 0.95),
+    "test.errors": ("even", "single"),
+}
+"""What a search for counter-examples varies: a factor 10 each way as far as the values allow."""
+
 SYMBOL = {"match_fraction": "α'", "trajectory": "τ", "primacy": "ρ"}
 WORDS = {"cot_error": ("chain-of-thought", COT_LABEL), "icl_error": ("in-context", "in-context error")}
 
@@ -61,7 +69,7 @@ def figure(id: str, arm: str, variable: str, title: str, setup: str, claims: lis
         caption="Test error after training; dashed: the law of the vote.",
     )  # fmt: skip
     upheld = made({variable: vote(variable)}, step_masses=lambda t: 0.95)
-    return Figure(id, title, setup, sweep, picture, claims, upheld, labels)
+    return Figure(id, title, setup, sweep, picture, claims, upheld, labels, space=SEARCHED, forecast=upheld)
 
 
 def smaller_errs_more(id: str, statement: str, where: str, variable: str, arm: str, length: int) -> Claim:

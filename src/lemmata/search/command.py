@@ -1,0 +1,105 @@
+"""What `lemmata refute` and `lemmata plan` do."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from lemmata.errors import BadInput, note, require, unknown
+from lemmata.figure import Claim
+from lemmata.lab.executors import connect_workers
+from lemmata.search import record, say
+from lemmata.search.engine import Budget
+from lemmata.search.frontier import Need, frontier
+from lemmata.search.refute import Outcome
+from lemmata.search.refute import refute as search_claims
+from lemmata.study import Study, study
+from lemmata.terminal import print_json, print_prose, print_table
+
+SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+SEARCHED = ("theorem", "proof")
+"""Sources whose claims `refute STUDY` searches; any claim can be named."""
+
+
+def refute(options: argparse.Namespace, workers: int) -> int:
+    """Search for counter-examples; exit code 1 under --strict if one is found."""
+    own, claims = chosen(options.name)
+    out = Path(options.out) if options.out else Path("runs") / own.id / "refute"
+    require(options.constants > 0, f"a constant is positive, not {options.constants}.")
+    needs: list[Need] = []
+    with connect_workers(options.on, workers, options.limit) as pool:
+        outcomes = search_claims(
+            own, claims, pool, budget_of(options.budget), out, options.constants, shown=_shown
+        )
+        if options.frontier:
+            needs = frontiers(outcomes)
+    for outcome in outcomes:
+        say.written(own.id, outcome, out / "answers")
+    if options.to:
+        record.add(Path(options.to), own, outcomes, needs)
+    if options.json:
+        content = [say.plain(own.id, one) for one in outcomes]
+        more = {"frontier": [say.plain_need(one) for one in needs]} if options.frontier else {}
+        print_json({"study": own.id, "constant": options.constants, "claims": content, **more})
+    else:
+        _print(own, outcomes, needs, out)
+    return int(options.strict and any(one.word == "refuted" for one in outcomes))
+
+
+def chosen(name: str) -> tuple[Study, list[Claim]]:
+    """The claims of STUDY/CLAIM or STUDY/FIGURE; of STUDY those of the paper's theorems and proofs that have conditions."""
+    study_id, _, part = name.partition("/")
+    own = study(study_id)
+    if not part:
+        return own, [one for one in own.claims if one.source.kind in SEARCHED and one.conditions is not None]
+    claims = [one for one in own.claims if part == one.id] or [
+        one for one in own.claims if part == one.figure
+    ]
+    if not claims:
+        raise unknown(f"claim or figure of {study_id}", part, [*own.entries, *own.figures])
+    return own, claims
+
+
+def budget_of(said: str) -> Budget:
+    """A budget as a user writes it: `90s`, `10m`, `1h`, or a number of points.
+
+    >>> budget_of("10m").seconds, budget_of("200").points
+    (600.0, 200.0)
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", said)
+    if not found or float(found[1]) <= 0:
+        raise BadInput(
+            f"a budget is a time such as 90s, 10m or 1h, or a number of points such as 200, not '{said}'."
+        )
+    number, unit = float(found[1]), found[2]
+    return Budget(seconds=number * SECONDS[unit]) if unit else Budget(points=number)
+
+
+def frontiers(outcomes: Sequence[Outcome]) -> list[Need]:
+    """Leave one condition at a time, once for all claims that share a search."""
+    found: list[Need] = []
+    done: set[int] = set()
+    for outcome in outcomes:
+        problem = outcome.problem
+        if problem is None or id(problem) in done or not outcome.where:
+            continue
+        done.add(id(problem))
+        start = problem.start if problem.room(problem.start).least >= 0 else outcome.where
+        found += frontier(problem, start)
+    return found
+
+
+def _shown(name: str, points: int) -> None:
+    note(f"{name}: {points} points")
+
+
+def _print(own: Study, outcomes: Sequence[Outcome], needs: Sequence[Need], out: Path) -> None:
+    for outcome in outcomes:
+        price = outcome.price
+        cost = f" ({price.trainings} trainings a point)" if price is not None else ""
+        print_prose(f"{own.id}/{outcome.claim}: {outcome.word}{cost}")
+        print_prose("\n".join(say.sentences(own.id, outcome)), "  ")
+    if needs:
+        rows = [(one.claim, *row) for one, row in zip(needs, say.frontier_rows(needs), strict=True)]
+        print_table("Which conditions are needed", ("claim", "condition", "", "along"), rows)
+    print(f"answers: {out / 'answers'}")
