@@ -72,6 +72,29 @@ def test_every_function_of_a_kernel_declares_what_it_takes():
         assert len(signatures(source)) == len(declared) > 0
 
 
+def test_kernels_move_numbers_between_places_by_the_one_function_that_all_compilers_have():
+    """GCC 11 has no `__builtin_shufflevector`, and Clang has no `__builtin_shuffle`: `shuffled` chooses."""
+    users = [
+        path.name
+        for path in sorted(HOME.glob("*.[hc]*"))
+        if "__builtin_shuffle" in path.read_text(encoding="utf-8")
+    ]
+    assert users == ["vectors.h"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", ["g++", "g++-11", "clang++"])
+def test_every_kernel_compiles_with_every_compiler_of_this_machine(compiler):
+    if shutil.which(compiler) is None:
+        pytest.skip(f"there is no {compiler}")
+    options = [*kernels.OPTIONS, "-fsyntax-only", f"-I{HOME}", f"-I{kernels.xla_headers()}"]
+    if compiler != "clang++":
+        options.append("-D__builtin_shufflevector=missing")
+    for source in SOURCES:
+        done = subprocess.run([compiler, *options, str(source)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-2000:]
+
+
 @needs_compiler
 def test_a_kernel_is_compiled_once_and_called_from_compiled_programs(kernel, tmp_path):
     made = kernel(TWICE)
