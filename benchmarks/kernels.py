@@ -1,9 +1,9 @@
-"""Every kernel against its own JAX form: in steps, and in a whole figure, cold and warm.
+"""Measures every kernel against its own JAX form: in steps, and in a whole figure, cold and warm.
 
-`python -m benchmarks.kernels [FILE ...] [--repeat N]` keeps what it measures in `results/kernels.json`, which
-`benchmarks/README.md` shows. Times are processor seconds of all processes (the C++ compiler included), for machines are shared;
-the forms take turns, and the fastest turn of each counts. A kernel stays if it is 1.5 times as fast in steps or in the cold
-figure.
+`python -m benchmarks.kernels [FILE ...] [--repeat N]` stores what it measures in `results/kernels.json`, which
+`benchmarks/README.md` shows. Times are processor seconds of all processes, the C++ compiler included, as machines are shared.
+The forms take turns, and the fastest turn of each counts. Steps have the sizes of the figure at the scales `quick` and `paper`.
+A kernel stays if it is 1.5 times as fast in steps of either scale or in the cold figure.
 """
 
 import argparse
@@ -22,6 +22,9 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "kernels.json"
 ENOUGH = 1.5
 
+SCALES = {"steps": "quick", "paper steps": "paper"}
+"""Where results keep the times of a step, and the scale whose sizes it has."""
+
 FIGURES = {
     "chain_fresh.cc": ("chain-of-thought/fig7-3a", "--seeds", "1"),
     "chain_outcomes.cc": ("chain-of-thought/fig7-3a", "--seeds", "1"),
@@ -36,7 +39,12 @@ FIGURES = {
     "threefry.cc": ("chain-of-thought/fig7-3a", "--seeds", "1"),
     "vit_slope.cc": ("shallow-vit/fig1a", "--seeds", "1"),
 }
-"""A figure whose steps, draws or tests the kernel makes, with fewer seeds: the ratio is that of the whole figure."""
+"""For each kernel a figure that it is used in, with fewer seeds. The ratio is that of the whole figure."""
+
+TESTS = ("chain_outcomes.cc",)
+"""Kernels that test a trained network, and are called in no step."""
+
+FIRST_STEPS = 20
 
 
 def seconds(command: list[str], **environment: str) -> tuple[float, str]:
@@ -55,7 +63,7 @@ def seconds(command: list[str], **environment: str) -> tuple[float, str]:
 
 
 def measured(source: str, repeat: int) -> dict[str, Any]:
-    """Return seconds of a kernel's figure, cold and warm, and microseconds of its step; each with the kernel and without."""
+    """Return seconds of a kernel's figure, cold and warm, and microseconds of its steps, each with the kernel and without."""
     from lemmata.lab.process import large_pages
 
     figure, *flags = FIGURES[source]
@@ -69,14 +77,23 @@ def measured(source: str, repeat: int) -> dict[str, Any]:
                     command = ["benchmarks.shares", figure, *flags, "--inside", f"{folder}/{turn}"]
                     took, _ = seconds(command, **where)
                     found.setdefault(turn, {}).setdefault(form, []).append(took)
-    _, told = seconds(["benchmarks.kernels", "--steps", source])
     best = {turn: {form: min(times) for form, times in both.items()} for turn, both in found.items()}
-    return {"figure": " ".join([figure, *flags]), "steps": json.loads(told.splitlines()[-1]), **best}
+    return {"figure": " ".join([figure, *flags]), **measured_steps(source), **best}
 
 
-def steps(source: str) -> dict[str, float] | None:
-    """Return processor microseconds of a step with the kernel and without, in the lanes of a small chunk; none where the figure
-    has no steps."""
+def measured_steps(source: str) -> dict[str, Any]:
+    """Return microseconds of a kernel's steps at both scales, each measured in a process of its own."""
+    printed = {
+        name: seconds(["benchmarks.kernels", source, "--steps", scale])[1] for name, scale in SCALES.items()
+    }
+    return {name: json.loads(text.splitlines()[-1]) for name, text in printed.items()}
+
+
+def steps(source: str, scale: str) -> dict[str, float] | None:
+    """Return processor microseconds of a step with the kernel and without, as the runs of a small chunk take it.
+
+    Every measurement takes the first `FIRST_STEPS` steps. Later ones can be those of runs that have stopped, which cost more or
+    less. For the kernels of `TESTS` a step is the record of a run, and the result is None for a figure without steps."""
     import time
 
     import jax
@@ -88,10 +105,10 @@ def steps(source: str) -> dict[str, float] | None:
 
     figure, *_ = FIGURES[source]
     with tempfile.TemporaryDirectory() as folder, double():
-        template = place_order(figure, "quick", out=folder).sweep.template
+        template = place_order(figure, scale, out=folder).sweep.template
         if not isinstance(template, Descending):
             return None
-        trial, keys = with_precision(template), jax.random.split(new_key(0), 4)
+        trial, keys = with_precision(template), jax.random.split(new_key(0), 4 if template.lockstep else 1)
         loops, states = {}, {}
         for form, switch in (("kernel", "on"), ("jax", source)):
             os.environ["LEMMATA_KERNELS"] = switch
@@ -100,24 +117,24 @@ def steps(source: str) -> dict[str, float] | None:
             def begin(key: Any) -> Any:
                 return trial.start(key)
 
-            def loop(state: Any, count: Any) -> Any:
-                return jax.lax.fori_loop(0, count, lambda _, now: jax.vmap(trial.step)(now), state)
+            def first_steps(state: Any) -> Any:
+                return jax.lax.fori_loop(0, FIRST_STEPS, lambda _, now: jax.vmap(trial.step)(now), state)
 
+            work = jax.vmap(trial.record) if source in TESTS else first_steps
             states[form] = jax.block_until_ready(jax.jit(jax.vmap(begin))(keys))
-            loops[form] = jax.jit(loop).lower(states[form], 1).compile()
+            loops[form] = jax.jit(work).lower(states[form]).compile()
         found: dict[str, list[float]] = {form: [] for form in loops}
-        count, took = 1, 0.0
-        while took < 0.3:  # so many steps that the clock does not matter
-            count *= 2
-            began = time.process_time()
-            jax.block_until_ready(loops["kernel"](states["kernel"], count))
-            took = time.process_time() - began
         for _ in range(7):
             for form, run in loops.items():
-                began = time.process_time()
-                jax.block_until_ready(run(states[form], count))
-                found[form].append((time.process_time() - began) / count / len(keys) * 1e6)
-        return {form: min(times) for form, times in found.items()}
+                calls, began = 0, time.process_time()
+                while (
+                    time.process_time() - began < 0.2
+                ):  # so many calls that the resolution of the clock does not matter
+                    jax.block_until_ready(run(states[form]))
+                    calls += 1
+                found[form].append((time.process_time() - began) / calls / len(keys) * 1e6)
+        each = 1 if source in TESTS else FIRST_STEPS
+        return {form: min(times) / each for form, times in found.items()}
 
 
 def ratio(both: dict[str, float] | None) -> float | None:
@@ -126,15 +143,15 @@ def ratio(both: dict[str, float] | None) -> float | None:
 
 def earns(result: dict[str, Any]) -> bool:
     """Whether a kernel pays for its lines."""
-    return max(ratio(result[what]) or 0 for what in ("steps", "cold")) >= ENOUGH
+    return max(ratio(result[what]) or 0 for what in (*SCALES, "cold")) >= ENOUGH
 
 
 def section() -> str:
     """What is kept, as a section of the README."""
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     rows = [
-        "| kernel | lines | step, µs | step | cold figure | warm figure | of |",
-        "|---|---|---|---|---|---|---|",
+        "| kernel | lines | step, µs | step | step, paper | cold figure | warm figure | of |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for source, result in sorted(results.items()):
         path = HERE.parent / "src" / "lemmata" / "kernels" / source
@@ -142,7 +159,7 @@ def section() -> str:
             continue
         step = result.get("steps")
         micro = f"{step['kernel']:.1f} for {step['jax']:.1f}" if step else ""
-        shown = (ratio(result.get(what)) for what in ("steps", "cold", "warm"))
+        shown = (ratio(result.get(what)) for what in (*SCALES, "cold", "warm"))
         ratios = ["" if r is None else f"{r:.2f}" for r in shown]
         lines = str(len(path.read_text().splitlines()))
         rows.append("| " + " | ".join([source, lines, micro, *ratios, f"`{result['figure']}`"]) + " |")
@@ -153,17 +170,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sources", nargs="*", metavar="FILE")
     parser.add_argument("--repeat", type=int, default=1)
-    parser.add_argument("--steps", metavar="FILE", help="only the times of a step, printed")
+    parser.add_argument("--steps", metavar="SCALE", help="only print the times of a step at this scale")
     options = parser.parse_args()
-    if options.steps:
-        print(json.dumps(steps(options.steps)))
-        return
     for source in options.sources or FIGURES:
+        if options.steps:
+            print(json.dumps(steps(source, options.steps)))
+            continue
         results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
         results[source] = found = measured(source, options.repeat)
         RESULTS.write_text(json.dumps(dict(sorted(results.items())), indent=1) + "\n")
-        told = (f"{what} {ratio(found[what]) or float('nan'):.2f}" for what in ("steps", "cold", "warm"))
-        print(f"{source}: {', '.join(told)}; {'stays' if earns(found) else 'goes'}", flush=True)
+        ratios = (f"{what} {ratio(found[what]) or float('nan'):.2f}" for what in (*SCALES, "cold", "warm"))
+        print(f"{source}: {', '.join(ratios)}; {'stays' if earns(found) else 'goes'}", flush=True)
 
 
 if __name__ == "__main__":

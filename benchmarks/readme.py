@@ -59,11 +59,12 @@ def text() -> str:
 KERNELS = """
 ## Kernels
 
-`python -m benchmarks.kernels` measures every kernel against its own JAX form, all other kernels being on. Ratios are processor
-seconds of the JAX form over those of the kernel: of a step (four runs in lanes, training of the figure's template), and of the
-whole figure with empty caches (cold, with the C++ compiler at work) and with what that left (warm). A kernel stays if it is 1.5
-times as fast in steps or in the cold figure. An empty cell has not been measured; steps alone are measured by
-`python -m benchmarks.kernels --steps FILE`, here on a machine with a load of 16 to 30 on two cores.
+`python -m benchmarks.kernels` measures every kernel against its own JAX form, with all other kernels on. Ratios are processor
+seconds of the JAX form over those of the kernel: of the first steps of the figure's template at the scales `quick` and `paper`
+(four runs together, or one where runs go one by one; of the test for `chain_outcomes.cc`), and of the whole quick figure with
+empty caches (cold, the C++ compiler included) and with the caches that this run left (warm). A kernel stays if it is 1.5 times
+as fast in steps of either scale or in the cold figure. An empty cell was not measured. `python -m benchmarks.kernels FILE
+--steps SCALE` measures steps alone. Other programs were running (load 3 to 6 on two cores).
 
 """
 

@@ -72,6 +72,27 @@ def test_every_function_of_a_kernel_declares_what_it_takes():
         assert len(signatures(source)) == len(declared) > 0
 
 
+def test_kernels_need_no_function_that_gcc_11_lacks():
+    """`shuffled` in `vectors.h` uses `__builtin_shufflevector` with Clang only."""
+    code = {path.name: path.read_text(encoding="utf-8") for path in sorted(HOME.glob("*.[hc]*"))}
+    users = [name for name, text in code.items() if "__builtin_shufflevector" in text]
+    assert users == ["vectors.h"]
+    assert "#if defined(__clang__)\n  return __builtin_shufflevector(" in code["vectors.h"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", ["g++", "g++-11", "clang++"])
+def test_every_kernel_compiles_with_every_compiler_of_this_machine(compiler):
+    if shutil.which(compiler) is None:
+        pytest.skip(f"there is no {compiler}")
+    options = [*kernels.OPTIONS, "-fsyntax-only", f"-I{HOME}", f"-I{kernels.xla_headers()}"]
+    if compiler != "clang++":
+        options.append("-D__builtin_shufflevector=missing")
+    for source in SOURCES:
+        done = subprocess.run([compiler, *options, str(source)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-2000:]
+
+
 @needs_compiler
 def test_a_kernel_is_compiled_once_and_called_from_compiled_programs(kernel, tmp_path):
     made = kernel(TWICE)

@@ -299,6 +299,21 @@ def test_an_executor_that_is_broken_is_one_sentence_and_a_task_that_breaks_it_is
     assert isinstance(error, Lost)
 
 
+def test_an_executor_that_returns_nothing_for_long_is_asked_for_its_workers(monkeypatch):
+    """Dask tells the user in this way that its cluster has no workers."""
+    monkeypatch.setattr(pool_module, "EXECUTOR_CHECK_SECONDS", 0.0)
+
+    class Idle(Executor):
+        def submit(self, work, *_):
+            self.future = Future()
+            return self.future
+
+        def check_workers(self):
+            self.future.set_result([None])
+
+    assert len(list(Pool(executor=Idle()).run(who, [1]))) == 1
+
+
 # Drivers -----------------------------------------------------------------------------------------------------------------
 
 

@@ -37,7 +37,7 @@ DECIDING = [
     "lab/work.py",
     *("parts/patterns.py", "studies/shallow_vit/data.py", "studies/shallow_vit/trials.py", CONSTANTS),
     *(name for name in KERNELS if "threefry" in name or "vit_" in name),
-    *("kernels/__init__.py", "kernels/vit_products.h"),
+    *("own.py", "device.py", "kernels/__init__.py", "kernels/vit_products.h"),
     *HEADERS,
 ]
 KEEPING = [

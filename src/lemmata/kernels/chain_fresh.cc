@@ -340,11 +340,11 @@ inline Vector<Bits> looked_up(const Bits* from, const Word* places, std::integer
 // Of pairs the first or the second numbers; and pairs of them, the first half or the second.
 template <typename T, int WHICH, int... PLACE>
 inline Vector<T> parted(Vector<T> a, Vector<T> b, std::integer_sequence<int, PLACE...>) {
-  return __builtin_shufflevector(a, b, (2 * PLACE + WHICH)...);
+  return shuffled<(2 * PLACE + WHICH)...>(a, b);
 }
 template <typename T, int WHICH, int... PLACE>
 inline Vector<T> paired(Vector<T> a, Vector<T> b, std::integer_sequence<int, PLACE...>) {
-  return __builtin_shufflevector(a, b, ((WHICH * WIDTH<T> + PLACE) / 2 + PLACE % 2 * WIDTH<T>)...);
+  return shuffled<int((WHICH * WIDTH<T> + PLACE) / 2 + PLACE % 2 * WIDTH<T>)...>(a, b);
 }
 
 // A row for each of some steps: in registers where their number is known, otherwise in memory.

@@ -122,8 +122,7 @@ constexpr int place_of(int place, int odd) {
 
 template <int WIDE, int LANE, int SIZE, typename V, typename Both, int... PLACE>
 inline V put_together(V a, V b, Both both, std::integer_sequence<int, PLACE...>) {
-  return both(__builtin_shufflevector(a, b, place_of<WIDE, LANE, SIZE>(PLACE, 0)...),
-              __builtin_shufflevector(a, b, place_of<WIDE, LANE, SIZE>(PLACE, 1)...));
+  return both(shuffled<place_of<WIDE, LANE, SIZE>(PLACE, 0)...>(a, b), shuffled<place_of<WIDE, LANE, SIZE>(PLACE, 1)...>(a, b));
 }
 
 // Each of as many vectors as a vector has numbers made one number, in order: `both` puts two together.
@@ -149,8 +148,8 @@ inline Vector<T> largest_of(Vector<T>* many) {
 template <typename T, int SIZE, int... PLACE>
 inline void exchange(Vector<T>& a, Vector<T>& b, std::integer_sequence<int, PLACE...>) {
   const Vector<T> one = a, other = b;
-  a = __builtin_shufflevector(one, other, (PLACE & SIZE ? WIDTH<T> + PLACE - SIZE : PLACE)...);
-  b = __builtin_shufflevector(one, other, (PLACE & SIZE ? WIDTH<T> + PLACE : PLACE + SIZE)...);
+  a = shuffled<(PLACE & SIZE ? int(WIDTH<T>) + PLACE - SIZE : PLACE)...>(one, other);
+  b = shuffled<(PLACE & SIZE ? int(WIDTH<T>) + PLACE : PLACE + SIZE)...>(one, other);
 }
 
 // The matrix of as many vectors as a vector has numbers, turned.

@@ -22,7 +22,7 @@ struct Words {
 template <int TURN, int... BYTE>
 inline Vector<Word> bytes_turned(Vector<Word> words, std::integer_sequence<int, BYTE...>) {
   const auto bytes = (Register<uint8_t>::type)words;
-  return (Vector<Word>)__builtin_shufflevector(bytes, bytes, (BYTE / 4 * 4 + (BYTE + 4 - TURN / 8) % 4)...);
+  return (Vector<Word>)shuffled<(BYTE / 4 * 4 + (BYTE + 4 - TURN / 8) % 4)...>(bytes, bytes);
 }
 template <int TURN>
 inline Vector<Word> turned(Vector<Word> words) {

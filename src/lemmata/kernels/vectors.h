@@ -45,6 +45,18 @@ inline Vector<T> held(Vector<T> vector) {
   return vector;
 }
 
+// The elements of two vectors at the given places. Places of the second vector follow those of the first. GCC 11 has only the
+// first of the two functions, Clang only the second.
+template <int... PLACE, typename V>
+inline V shuffled(V a, V b) {
+#if defined(__clang__)
+  return __builtin_shufflevector(a, b, PLACE...);
+#else
+  const decltype(a == b) places = {PLACE...};
+  return __builtin_shuffle(a, b, places);
+#endif
+}
+
 template <typename T>
 inline T sum_of(Vector<T> vector) {
   T part[WIDTH<T>];
@@ -67,4 +79,4 @@ class Zeros {
   operator T*() { return reinterpret_cast<T*>(lines.data()); }
 };
 
-inline int64_t rounded_up(int64_t size, int64_t step) { return (size + step - 1) / step * step; }
+constexpr int64_t rounded_up(int64_t size, int64_t step) { return (size + step - 1) / step * step; }

@@ -297,7 +297,7 @@ class Pool:
                 done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
                 if done or time.monotonic() - last_result > EXECUTOR_CHECK_SECONDS:
                     last_result = time.monotonic()
-                    if not done and hasattr(executor, "look"):
+                    if not done and hasattr(executor, "check_workers"):
                         executor.check_workers()  # pyright: ignore[reportAttributeAccessIssue]
                 results: list[tuple[Task, Any]] = []
                 for future in done:
