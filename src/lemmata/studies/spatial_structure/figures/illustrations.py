@@ -42,7 +42,7 @@ def draw_misleading(results: xr.Dataset) -> Drawn:
     one = one_run(results)
     coefficients, group_of = np.nan_to_num(one.coefficients.values), groups_of(one)
     height, width = grid_of(len(group_of))
-    axes.imshow(coefficients.reshape(height, width), cmap="cividis", vmin=-1.4, vmax=1.4, alpha=0.75)
+    attention.partition(axes, group_of, (height, width))
     for position, value in enumerate(coefficients.astype(int)):
         row, column = divmod(position, width)
         axes.text(column, row, f"{value:+d}" if value else "0", ha="center", va="center", fontsize=8)
@@ -60,6 +60,6 @@ partitions = Figure(
 
 misleading = Figure(
     "fig3", "An image whose spurious patches outvote its signal",
-    "The first image with label +1 whose coefficients sum below 0.",
+    "The first image with label +1 whose coefficients sum below 0. Colours are groups, as in the paper.",
     one_image, draw_misleading, labels=labels,
 )  # fmt: skip
