@@ -3,7 +3,6 @@
 from lemmata.studies.spatial_structure.figures import (
     coupling,
     encodings,
-    events,
     first_event,
     frozen_attention,
     gaussian,
@@ -13,6 +12,7 @@ from lemmata.studies.spatial_structure.figures import (
     loss_rate,
     patches,
     realistic,
+    sample_flow,
     sizes,
     three_events,
     transfer,
@@ -21,9 +21,9 @@ from lemmata.studies.spatial_structure.figures import (
 from lemmata.studies.spatial_structure.figures.common import template as template
 
 FIGURES = (
-    illustrations.partitions, gaussian.gaussian, illustrations.misleading, realistic.descent_on_a_sample, encodings.encodings,
+    illustrations.partitions, gaussian.gaussian, illustrations.misleading, realistic.descent_on_a_sample, sample_flow.sample_flow, encodings.encodings,
     linear_models.glm_floor, linear_models.without_association, three_events.three_events, patches.patches,
     first_event.first_event,
-    loss_rate.loss_rate, events.common_rate, frozen_attention.frozen_attention, linear_phase.linear_phase, coupling.coupling,
+    loss_rate.loss_rate, frozen_attention.frozen_attention, linear_phase.linear_phase, coupling.coupling,
     transfer.transfer, transfer_learners.transfer_learners, sizes.sizes,
 )  # fmt: skip

@@ -19,17 +19,19 @@ from lemmata.scale import Scale, by_scale
 from lemmata.studies.spatial_structure import theory
 from lemmata.studies.spatial_structure.data import Structured
 from lemmata.studies.spatial_structure.network import PositionalNetwork
-from lemmata.studies.spatial_structure.trials import IdealisedDescent, ImageDescent, Transfer
-from lemmata.studies.spatial_structure.trials.transfer import suited
+from lemmata.studies.spatial_structure.trials import IdealisedFlow, ImageDescent, SampleFlow, Transfer
 from lemmata.trial import put_all
 
 FAST = (
     "The logits move faster than the value vector by descent.attention_rate "
-    "(the paper's single step size needs millions of steps; see common-rate)."
+    "(with the paper's single step size this takes millions of steps; figures at one rate are gradient flows)."
 )
 EVENTS = (
     "T0: the mean sigmoid has left 1/2 by 0.1; T1: gamma exceeds every |rho| of the run, as in Section 4.1; T2: the loss is "
-    "below 0.05. "
+    "0.05. "
+)
+ONE_RATE = (
+    "Gradient flow at one rate, as the step size goes to 0; time is the step size times the number of steps."
 )
 HALF_LINEAR = "half the linear error cannot be had without the groups"
 
@@ -73,20 +75,15 @@ def tiny(steps: int, logs: int, **changes: Any) -> ImageDescent:
     return changed(trial, **changes)
 
 
-def idealised(data: Structured, beta: float, growth: float, **options: Any) -> IdealisedDescent:
-    """Population descent in the regime: nu so small that alpha starts far below its first threshold, and step sizes that suit
-    the setting (a larger diagonal makes the logits slower and alpha more sensitive)."""
-    network = PositionalNetwork(linear=1e-8, diagonal=beta)
-    descent = suited(data, network, growth, **options)
-    return IdealisedDescent(data=data, network=network, descent=descent, test_draws=10_000)
+def population_flow(patches: int, beta: float, **options: Any) -> IdealisedFlow:
+    """Population descent at one rate with q D = 16, C = 4 and d = D: inside Theorem 4.1 for `2 q D log d <= e^beta <= D`."""
+    data = Structured(patches=patches, spurious_rate=16 / patches, dimension=patches)
+    return IdealisedFlow(data=data, network=PositionalNetwork(linear=1e-8, diagonal=beta), **options)
 
 
-def suiting(trial: IdealisedDescent, growth: float) -> IdealisedDescent:
-    """The trial with step sizes that suit its setting."""
-    own = suited(trial.data, trial.network, growth)
-    return changed(
-        trial, descent__learning_rate=own.learning_rate, descent__attention_rate=own.attention_rate
-    )
+def at_patches(trial: IdealisedFlow, patches: int) -> IdealisedFlow:
+    """The trial with another number of patches, q D fixed and d = D."""
+    return changed(trial, data__patches=patches, data__spurious_rate=16 / patches, data__dimension=patches)
 
 
 def labels(trial: Any) -> Mapping[str, Sequence[Any]]:
@@ -94,7 +91,13 @@ def labels(trial: Any) -> Mapping[str, Sequence[Any]]:
     if isinstance(trial, Transfer):
         return {"downstream": range(len(trial.sizes))}
     places = range(trial.data.patches)
-    return {"row": places, "column": places, "patch": places, "dimension": range(trial.data.dimension)}
+    times = {"step": trial.times} if isinstance(trial, IdealisedFlow | SampleFlow) else {}
+    return times | {
+        "row": places,
+        "column": places,
+        "patch": places,
+        "dimension": range(trial.data.dimension),
+    }
 
 
 # What is measured ------------------------------------------------------------------------------------------------------
@@ -125,11 +128,6 @@ def with_second_event(r: xr.Dataset) -> xr.Dataset:
     return r.assign(event2=second_event(r)) if {"same_curve", "largest_cross"} <= set(r.data_vars) else r
 
 
-def logit_rate(trial: Any) -> float:
-    """The step size of the logits."""
-    return float(trial.descent.learning_rate * trial.descent.attention_rate)
-
-
 def same_mass(r: xr.Dataset) -> xr.DataArray:
     """`D (C-1) Gamma` along the trajectory."""
     return over_cells(r, lambda t: t.data.patches * (t.data.group_size - 1)) * r.same_score_curve
@@ -151,8 +149,7 @@ def scores(r: xr.Dataset) -> SimpleNamespace:
 
 
 def cross_growth(r: xr.Dataset, bound: Callable[..., xr.DataArray]) -> xr.DataArray:
-    """The largest pull on a cross-group logit over one of the paper's three bounds, `lambda0` being the largest
-    `D (C-1) Gamma` of the run."""
+    """The largest pull on a cross-group logit over one of the paper's three bounds, with `lambda0 = D^0.01` as printed."""
     D, C, d, q = (
         over_cells(r, value)
         for value in (
@@ -162,7 +159,7 @@ def cross_growth(r: xr.Dataset, bound: Callable[..., xr.DataArray]) -> xr.DataAr
             lambda t: t.data.spurious_rate,
         )
     )
-    allowed = bound(D, C, d, q, degree(r), r.alignment_curve, scores(r), same_mass(r).max("step"))
+    allowed = bound(D, C, d, q, degree(r), r.alignment_curve, scores(r), D**0.01)
     return (abs(r.cross_pull_curve) / allowed).where(at_risk(r)).max("step")
 
 

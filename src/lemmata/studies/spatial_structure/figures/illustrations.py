@@ -42,10 +42,10 @@ def draw_misleading(results: xr.Dataset) -> Drawn:
     one = one_run(results)
     coefficients, group_of = np.nan_to_num(one.coefficients.values), groups_of(one)
     height, width = grid_of(len(group_of))
-    axes.imshow(coefficients.reshape(height, width), cmap="cividis", vmin=-1.4, vmax=1.4, alpha=0.75)
-    for position, value in enumerate(coefficients.astype(int)):
+    text = [f"{value:+d}" if value else "0" for value in coefficients.astype(int)]
+    attention.partition(axes, group_of, (height, width), text)
+    for position in range(len(group_of)):
         row, column = divmod(position, width)
-        axes.text(column, row, f"{value:+d}" if value else "0", ha="center", va="center", fontsize=8)
         if group_of[position] == float(one.signal_group):
             place = (column - 0.5, row - 0.5)
             axes.add_patch(Rectangle(place, 1, 1, fill=False, edgecolor=RED, linewidth=2.5))
@@ -60,6 +60,6 @@ partitions = Figure(
 
 misleading = Figure(
     "fig3", "An image whose spurious patches outvote its signal",
-    "The first image with label +1 whose coefficients sum below 0.",
+    "The first image with label +1 whose coefficients sum below 0. Colours are groups, as in the paper.",
     one_image, draw_misleading, labels=labels,
 )  # fmt: skip

@@ -9,26 +9,25 @@ from lemmata.draw.style import Drawn, canvas, panel, picture
 from lemmata.figure import Claim, Figure, at_most, every_run, made, proof
 from lemmata.measure.estimate import needs
 from lemmata.measure.simple import mean
+from lemmata.measure.times import first_value
 from lemmata.scale import Scale, by_scale
 from lemmata.studies.spatial_structure import theory
-from lemmata.studies.spatial_structure.data import Structured
-from lemmata.studies.spatial_structure.figures.common import always, degree, labels, seeds, to_the_end
-from lemmata.studies.spatial_structure.network import PositionalNetwork
+from lemmata.studies.spatial_structure.figures.common import (
+    ONE_RATE,
+    always,
+    degree,
+    labels,
+    population_flow,
+    seeds,
+)
 from lemmata.studies.spatial_structure.theory import population
-from lemmata.studies.spatial_structure.trials import IdealisedDescent
 from lemmata.sweep import Sweep
 
 
 def sweep(scale: Scale) -> Sweep:
-    trial = IdealisedDescent(
-        data=Structured(patches=128, group_size=8, spurious_rate=0.3),
-        network=PositionalNetwork(linear=1e-6, diagonal=2.0),
-        descent=to_the_end(2e-6, 1.0, by_scale(scale, 8000, 30_000, 30_000), 120, spacing="log"),
-        alignment=0.003,
-        same=4.0,
-        draws=by_scale(scale, 300, 3000, 3000),
-        test_draws=500,
-    )
+    """Logged most densely where the loss vanishes."""
+    draws, logs = by_scale(scale, (300, 201), (3000, 1201), (3000, 1201))
+    trial = population_flow(512, 5.8, first=1e3, last=1e7, draws=draws, logs=logs, test_draws=500)
     return Sweep(trial, (), seeds(scale, 2, 6, 10))
 
 
@@ -55,10 +54,10 @@ def loss_slope(r):
 
 
 def loss_over_margin(r):
-    """The largest ratio of the loss to `log(1 + exp(-(alpha G)^p))` while the loss falls from 0.1 to 1e-3."""
+    """The largest ratio of the loss to `log(1 + exp(-(alpha G)^p))` while the loss falls from 0.1 to 1e-3, over the first."""
     bound = theory.loss_from_margin(r.alignment_curve, r.gain_curve, degree(r))
-    window = (r.loss_curve <= 0.1) & (r.loss_curve >= 1e-3)
-    return (r.loss_curve / bound).where(window).max("step")
+    ratio = (r.loss_curve / bound).where((r.loss_curve <= 0.1) & (r.loss_curve >= 1e-3))
+    return ratio.max("step") / first_value(ratio)
 
 
 @picture
@@ -68,27 +67,29 @@ def draw(results: xr.Dataset) -> Drawn:
     window = np.flatnonzero((found.middle <= 1e-2) & (found.middle >= 1e-3) & (found.x > 0))
     if len(window):
         slope(axes, found, -1, "1/t", at=int(window[0] - (found.x <= 0).sum()), style=":")
-    panel(axes, "step", "population loss", log="xy", ylim=(1e-6, 1))
-    return figure, "Population descent from learned attention; thin lines: seeds."
+    panel(axes, "time", "population loss", log="xy", ylim=(1e-6, 1))
+    return figure, "Population descent; thin lines: seeds."
 
 
 def as_power(power: float):
-    """A loss of 0.1 that falls as a power of the steps from the first one on."""
-    return made(loss_curve=lambda t, step: 0.1 * np.maximum(step, 1.0) ** power)
+    """A loss of 0.1 that falls as a power of the time from 1e3 on."""
+    return made(loss_curve=lambda t, step: 0.1 * np.maximum(step / 1e3, 1.0) ** power)
 
 
-def at_margin(loss: float):
-    """A loss at (alpha G)^3 = 4, where the bound is log(1 + e^-4) = 0.0181."""
+def at_margin(fall: float):
+    """A loss of 0.05 while the bound falls by a factor: (alpha G)^3 is 4 at first, where the bound is 0.0181."""
+    late = -np.log(np.expm1(np.log1p(np.exp(-4)) / fall))
     return made(
         noise=0.001,
-        loss_curve=always(loss),
+        loss_curve=always(0.05),
         alignment_curve=always(0.1),
-        gain_curve=always(10 * 4 ** (1 / 3)),
+        gain_curve=lambda t, step: 10 * np.where(step > 1e5, late, 4) ** (1 / 3),
     )
 
 
 loss_rate = Figure(
-    "loss-rate", "The loss at the end of population descent", "D = 128, C = 8, q = 0.3 (label noise 1e-6), from gamma = 4.",
+    "loss-rate", "The loss at the end of population descent",
+    "D = d = 512, C = 4, q = 1/32 (label noise 8e-6), beta = 5.8: inside Theorem 4.1. " + ONE_RATE,
     sweep, draw, labels=labels,
     claims=[
         Claim(
@@ -96,15 +97,16 @@ loss_rate = Figure(
             proof("Lemma D.13"),
             number=loss_slope,
             holds=at_most(-0.85, because="the margin's slow growth bends the log-log curve a little"), conditions=population,
-            refuted_by=as_power(-0.75), upheld_by=as_power(-1),
+            refuted_by=as_power(-0.8), upheld_by=as_power(-1),
         ),
         Claim(
             "loss-follows-margin", "In the end the loss is at most a constant times log(1 + exp(-(alpha G)^p))",
             proof("Lemma D.14"),
             number=loss_over_margin,
-            holds=every_run(at_most(3.0, because="orders only: the largest ratio while the loss falls from 0.1 to 1e-3")),
+            holds=every_run(at_most(3.0, because="the hidden constant may rise by a factor 3 while the loss falls from "
+                                                   "0.1 to 1e-3")),
             conditions=population,
-            refuted_by=at_margin(0.09), upheld_by=at_margin(0.045),
+            refuted_by=at_margin(4), upheld_by=at_margin(2),
         ),
     ],
 )  # fmt: skip

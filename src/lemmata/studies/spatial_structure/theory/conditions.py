@@ -44,9 +44,15 @@ def dominated(trial: Any) -> list[Condition]:
     return [_condition("spurious patches dominate: q(D-C) >= 0.756 C^2", margin)]
 
 
+def outnumbered(trial: Any) -> list[Condition]:
+    """Theorem 3.1: Assumption 2, by which spurious patches outnumber the signal, `q D = poly(C)` with `q (D - C) >= C^2`."""
+    D, C, q = trial.data.facts
+    return [_condition("spurious patches outnumber the signal: q(D-C) >= C^2", q * (D - C) / C**2)]
+
+
 def population(trial: Any) -> list[Condition]:
     """Theorem 4.1 and the lemmas of Appendices D and G: Assumption 2 and Parametrization 3.1 as far as they can be checked."""
-    data, network, rate = trial.data, trial.network, float(trial.descent.attention_rate)
+    data, network, rate = trial.data, trial.network, _logit_rate(trial)
     (D, C, q), d, p = data.facts, data.dimension, network.degree
     tau = network.temperature(d)
     beta = float(network.diagonal) / tau
@@ -58,15 +64,16 @@ def population(trial: Any) -> list[Condition]:
         _condition("the denominator is of order D: e^beta <= D", D / math.exp(beta)),
         _condition("alpha starts where the sigmoid rests", event1_alignment_scale(C, p, gain) / start),
         Condition("one step size for value and attention", rate == 1, min(rate, 1 / max(rate, 1))),
+        _condition("labels are clean: P(y f* <= 0) <= 1/d", 1 / d / max(label_noise(D, C, q), 1e-300)),
     ]
 
 
 def realistic(trial: Any) -> list[Condition]:
     """Theorem 4.2 and the lemmas of Appendix E: those of the population, and a sample of polynomial size."""
-    run = getattr(trial, "realistic", trial)
+    run, d, D = getattr(trial, "realistic", trial), trial.data.dimension, trial.data.patches
     return [
         *population(trial),
-        Condition("N = poly(d), read as N >= d^2", None, run.samples / trial.data.dimension**2),
+        Condition("N = poly(d), read as N >= max(d, D)^2", None, run.samples / max(d, D) ** 2),
         _tiny_start(trial),
     ]
 
@@ -75,6 +82,11 @@ def linear_phase(trial: Any) -> list[Condition]:
     """Lemmas E.1 to E.8: a tiny start and a sample of polynomial size; the diagonal as in Lemma G.3."""
     keep = ("diagonal", "N = poly", "omega", "one step")
     return [c for c in realistic(trial) if any(word in c.name for word in keep)]
+
+
+def _logit_rate(trial: Any) -> float:
+    """Return the step size of the logits over that of the value vector; flows have one rate."""
+    return float(trial.descent.attention_rate) if hasattr(trial, "descent") else 1.0
 
 
 def _tiny_start(trial: Any) -> Condition:

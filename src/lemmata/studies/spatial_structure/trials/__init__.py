@@ -4,6 +4,7 @@
 |-------------|--------|
 | `images`    | `ImageDescent`: all logits and the value vector, on a sample or on fresh images; encodings; self-attention |
 | `recursion` | `IdealisedDescent`: population descent as three numbers |
+| `flow`      | `IdealisedFlow`, `SampleFlow`: both at one rate, as the step size goes to 0 |
 | `coupling`  | `CoupledDescent`: realistic, semi-idealised and idealised descent side by side |
 | `gaussian`  | `GaussianDescent`: the counter-example of Figure 2 |
 | `transfer`  | `Transfer`: downstream learners with and without association |
@@ -12,6 +13,7 @@
 
 from lemmata.studies.spatial_structure.trials.baselines import HandBuilt, Illustration, LinearModel
 from lemmata.studies.spatial_structure.trials.coupling import CoupledDescent
+from lemmata.studies.spatial_structure.trials.flow import IdealisedFlow, SampleFlow
 from lemmata.studies.spatial_structure.trials.gaussian import GaussianDescent
 from lemmata.studies.spatial_structure.trials.images import ImageDescent
 from lemmata.studies.spatial_structure.trials.recursion import IdealisedDescent
@@ -22,8 +24,10 @@ __all__ = [
     "GaussianDescent",
     "HandBuilt",
     "IdealisedDescent",
+    "IdealisedFlow",
     "Illustration",
     "ImageDescent",
     "LinearModel",
+    "SampleFlow",
     "Transfer",
 ]

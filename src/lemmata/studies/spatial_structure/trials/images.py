@@ -170,7 +170,7 @@ class ImageDescent(Learner):
     def objective(
         self, params: Weights | Encoded, batch: tuple[Array, Array], world: Scene, key: Key
     ) -> Float[Array, ""]:
-        patches, labels = _as_images(*batch)
+        patches, labels = as_images(*batch)
         losses = jnp.abs(labels) * logistic_loss(labels * self.output(params, patches))
         return jnp.sum(losses) / jnp.sum(jnp.abs(labels))
 
@@ -223,7 +223,7 @@ class ImageDescent(Learner):
     def record(self, state: Learning) -> Record:
         last = {name: value for name, value in self.watch(state).items() if name != "logits"}
         if state.data is not None:
-            patches, labels = _as_images(*state.data)
+            patches, labels = as_images(*state.data)
             wrong = (labels * self.output(state.params, patches) <= 0) & (labels != 0)
             last["train_error"] = jnp.sum(wrong).astype(labels.dtype) / jnp.sum(jnp.abs(labels))
         return last | {
@@ -233,7 +233,7 @@ class ImageDescent(Learner):
         }
 
 
-def _as_images(patches: Array, labels: Array) -> tuple[Array, Array]:
+def as_images(patches: Array, labels: Array) -> tuple[Array, Array]:
     """Samples out of their blocks (padding, of label 0, stays)."""
     if labels.ndim == 1:
         return patches, labels

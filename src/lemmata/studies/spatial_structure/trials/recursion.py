@@ -300,7 +300,7 @@ class IdealisedDescent(Trained):
         before_end = jnp.where(state.seen.loss > END, alpha**self.network.degree, 0)
         return Tracks(
             first={
-                "event1": jnp.abs(state.seen.slack - 0.5) >= 0.1,
+                "event1": jnp.abs(state.seen.slack - 0.5) >= LEFT,
                 "same_unit": gamma >= 1,
                 "event3": state.seen.loss <= END,
             },
@@ -341,3 +341,5 @@ class IdealisedDescent(Trained):
 
 END = 0.05
 """The loss at which the third event counts as over (T2)."""
+LEFT = 0.1
+"""How far the mean slack has left 1/2 when the first event counts as over (T0)."""
