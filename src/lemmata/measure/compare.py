@@ -116,8 +116,8 @@ class Verdict:
     `of_family`: how many claims of its family were judged together, and how many there are.
     `not_computable`: why no finite run can decide the claim.
     `seeds` is how many seeds the results hold; `more_seeds` estimates how many more would decide an inconclusive verdict;
-    None where seeds would not, or where this cannot be estimated. `reading`, `draw` and `looks`: under which reading of the paper, on
-    which draw of the judging seeds, after how many looks at them.
+    None where seeds would not, or where this cannot be estimated. `reading`, `draw` and `looks`: under which reading of the
+    paper, on which draw of the judging seeds, after how many looks at them.
     """
 
     id: str
