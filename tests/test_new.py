@@ -100,6 +100,12 @@ def test_a_registered_study_is_checked_against_its_lock(written, capsys):
         ),
         (
             "figures/steps.py",
+            "np.log(results.shrink)",
+            "np.logg(results.shrink)",
+            f"the claims of '{NAME}' use what does not exist: 'numpy.logg' (steps.py, line {MEASURED}).",
+        ),
+        (
+            "figures/steps.py",
             "            refuted_by=pace(0.95),\n",
             "",
             "cannot be loaded: TypeError: Claim.__init__() missing 1 required keyword-only argument: 'refuted_by' "

@@ -206,6 +206,28 @@ def test_a_published_verdict_says_what_it_means(study):
             assert verdict["inside"][1] == verdict["cells"]
 
 
+@pytest.mark.slow
+def test_published_verdicts_come_out_again_from_the_command_that_the_readme_names(
+    tmp_path, monkeypatch, capsys
+):
+    """`lemmata check chain-of-thought`, in a fresh folder: every word, and every number to a thousandth.
+
+    Identities are rounding errors, which depend on the machine: only their words are compared.
+    """
+    own = next(one for one in STUDIES if one.id == "chain-of-thought")
+    assert "`lemmata check chain-of-thought`" in (own.folder / "README.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(["check", own.id, "--json"]) == 0
+    said = {(one["id"], one["reading"]): one for one in json.loads(capsys.readouterr().out)["claims"]}
+    assert said.keys() == {(one["id"], one["reading"]) for one in own.published}
+    for old in own.published:
+        new = said[old["id"], old["reading"]]
+        assert (new["verdict"], new["word"], new["seeds"]) == (old["verdict"], old["word"], old["seeds"]), old
+        if new["kind"] != "identity":
+            numbers = [new["measured"], *new["interval"]]
+            assert numbers == pytest.approx([old["value"], old["low"], old["high"]], rel=1e-3, abs=1e-12), old
+
+
 NUMBER = r"-?[\d.]+(?:e[+-]\d+)?"
 QUOTED = re.compile(rf"\(`([\w-]+)`: ({NUMBER}(?: \[(?:{NUMBER}|∞|-∞), (?:{NUMBER}|∞)\])?)\)")
 """A number that a README takes from a verdict: (`claim-id`: 0.957 [0.95, 0.96])."""

@@ -7,11 +7,14 @@ study that they name, and what they are bound to. Functions of the lab (`lemmata
 """
 
 import ast
+import builtins
+import dis
 import linecache
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from inspect import getsourcefile, unwrap
+from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -44,6 +47,39 @@ def meaning(thing: Any) -> list[str]:
         found[function.__code__] = f"{_syntax(function)} {sorted(values.items())}"
         waiting += [inner for value in used.values() for inner in _functions(value)]
     return [_value(thing), *sorted(found.values())]
+
+
+def unresolved(thing: Any) -> Iterator[str]:
+    """The names in functions, and in those of the same study that they use, that exist nowhere; each with its place.
+
+    >>> list(unresolved(lambda x: level_sett(x)))
+    ["'level_sett' (...line 1)"]
+    """
+    seen: set[CodeType] = set()
+    waiting = list(_functions(thing))
+    while waiting:
+        function = waiting.pop()
+        if function.__code__ not in seen:
+            seen.add(function.__code__)
+            yield from _missing(function.__code__, function.__globals__)
+            waiting += [inner for value in _used(function).values() for inner in _functions(value)]
+
+
+def _missing(code: CodeType, known: Mapping[str, Any]) -> Iterator[str]:
+    """The global names of a code, and the attributes of modules, that do not exist."""
+    module: Any = None
+    for one in dis.get_instructions(code):
+        name, line = str(one.argval), one.positions.lineno if one.positions else code.co_firstlineno
+        place = f"({Path(code.co_filename).name}, line {line})"
+        if isinstance(module, ModuleType) and one.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            if not hasattr(module, name):
+                yield f"'{module.__name__.rpartition('.')[2]}.{name}' {place}"
+        elif one.opname == "LOAD_GLOBAL" and name not in known and not hasattr(builtins, name):
+            yield f"'{name}' {place}"
+        module = known.get(name) if one.opname == "LOAD_GLOBAL" else None
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _missing(inner, known)
 
 
 def _functions(thing: Any) -> Iterator[FunctionType]:

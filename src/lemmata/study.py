@@ -150,7 +150,13 @@ class Study:
 
     @cached_property
     def _figures(self) -> "dict[str, Figure]":
-        return {figure.id: figure for figure in self.module("figures").FIGURES}
+        from lemmata.meaning import unresolved
+
+        found = {figure.id: figure for figure in self.module("figures").FIGURES}
+        claims = [claim for figure in found.values() for claim in figure.claims]
+        names = ", ".join(unresolved([(claim.number, claim.cells, claim.conditions) for claim in claims]))
+        require(not names, f"the claims of '{self.id}' use what does not exist: {names}.")
+        return found
 
     @property
     def all_figures(self) -> "tuple[Figure, ...]":

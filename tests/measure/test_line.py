@@ -49,7 +49,7 @@ def test_a_curvature_without_a_slope_has_no_bound():
 
 
 def test_two_places_tell_no_line_from_a_curve():
-    assert "three values of 'x'" in straight_line(runs(lambda x: x).isel(x=[0, 1]), "x").curvature.note
+    assert "takes three values of 'x'" in straight_line(runs(lambda x: x).isel(x=[0, 1]), "x").curvature.note
 
 
 def test_a_peak_on_which_all_seeds_agree_is_known_to_its_neighbours():

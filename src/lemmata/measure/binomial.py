@@ -16,7 +16,7 @@ from scipy.special import erf, expit, ndtri
 Link = Literal["logit", "probit", "cloglog"]
 
 FAR = 30.0  # a linear predictor beyond this is success or failure for certain
-LAPSES = np.array([0.0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2])  # where a lapse rate is looked for
+LAPSES = np.array([0.0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2])  # the lapse rates that a fit tries
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Counts:
 
 
 def counted(success: np.ndarray, *places: np.ndarray) -> tuple[Counts, list[np.ndarray]]:
-    """Runs (0 or 1 each) gathered to counts at their distinct places."""
+    """Count runs (0 or 1 each) at their distinct places."""
     distinct, which = np.unique(np.stack(places, 1), axis=0, return_inverse=True)
     which = which.ravel()
     trials = np.bincount(which, minlength=len(distinct)).astype(float)
@@ -49,7 +49,7 @@ def likelihood(
     lapse: float | None = 0.0,
     start: np.ndarray | None = None,
 ) -> tuple[np.ndarray, float]:
-    """The coefficients of greatest likelihood and their log-likelihood. A lapse rate of None is fitted too."""
+    """Return the coefficients of greatest likelihood and their log-likelihood. A lapse rate of None is fitted too."""
     if lapse is None:
         fits = [likelihood(counts, design, offset, link, rate, start) for rate in LAPSES]
         return max(fits, key=lambda fit: fit[1])
@@ -83,7 +83,7 @@ def profile(
     link: Link = "logit",
     lapse: float | None = 0.0,
 ) -> Callable[[float], float]:
-    """The greatest log-likelihood as a function of a parameter of the design; each fit starts where the last ended."""
+    """Return the greatest log-likelihood as a function of a parameter of the design; each fit starts where the last ended."""
     last: np.ndarray | None = None
 
     def best(parameter: float) -> float:
@@ -95,20 +95,20 @@ def profile(
 
 
 def informative(counts: Counts, eta: np.ndarray, link: Link = "logit") -> float:
-    """How many runs tell something about the transition: each counts with `4 p (1 - p)`, 1 where success is even."""
+    """Return how many runs tell something about the transition: each counts with `4 p (1 - p)`, 1 where success is even."""
     p, _ = _mean(_within(eta, -FAR, FAR), link)
     return float(counts.trials @ (4 * p * (1 - p)))
 
 
 def quantile(link: Link, probability: float) -> float:
-    """The linear predictor at which success has this probability."""
+    """Return the linear predictor at which success has this probability."""
     if link == "logit":
         return float(np.log(probability / (1 - probability)))
     return float(ndtri(probability)) if link == "probit" else float(np.log(-np.log1p(-probability)))
 
 
 def _mean(eta: np.ndarray, link: Link) -> tuple[np.ndarray, np.ndarray]:
-    """The inverse link and its derivative."""
+    """Return the inverse link and its derivative."""
     if link == "logit":
         p = expit(eta)
         return p, p * (1 - p)
@@ -121,7 +121,7 @@ def _mean(eta: np.ndarray, link: Link) -> tuple[np.ndarray, np.ndarray]:
 def _derivatives(
     counts: Counts, design: np.ndarray, eta: np.ndarray, link: Link, lapse: float
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """The log-likelihood at a linear predictor, its gradient and the expected information."""
+    """Return the log-likelihood at a linear predictor, its gradient and the expected information."""
     p, slope = _mean(_within(eta, -FAR, FAR), link)
     p, slope = _within((1 - lapse) * p, 1e-13, 1 - 1e-13), (1 - lapse) * slope
     value = counts.successes @ np.log(p) + (counts.trials - counts.successes) @ np.log1p(-p)
@@ -131,5 +131,5 @@ def _derivatives(
 
 
 def _within(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """`np.clip`, whose own work takes longer than that on a few numbers."""
+    """Clip values. On a few numbers `np.clip` takes longer than the work itself."""
     return np.minimum(np.maximum(values, low), high)

@@ -32,7 +32,7 @@ def boundary(
     paired: bool = False,
     level: float = 0.95,
 ) -> PowerLaw:
-    """The critical value of the axis `threshold` as a function of the axis `over`, with its law.
+    """Return the critical value of the axis `threshold` as a function of the axis `over`, with its law.
 
     Success of every cell follows `link(p) = s * (log threshold - exponent * log over - log constant)`: one model for
     all cells, so that rows without a transition still say where it is not. Intervals are by profile likelihood. With an
@@ -68,7 +68,7 @@ def boundary(
 
 
 def _localised(law: Estimate, model: "_Model", grade: float) -> Estimate:
-    """The exponent with its local ones, below and above the middle of the grid."""
+    """Return the exponent with its local ones, below and above the middle of the grid."""
     try:
         middle = middle_of(model.runs.x)
         below, above = (lambda x: np.minimum(x - middle, 0.0)), (lambda x: np.maximum(x - middle, 0.0))
@@ -100,7 +100,7 @@ class _Quantity:
     exponent: float = 0.0
 
     def design(self, x: np.ndarray, y: np.ndarray, value: float | None = None) -> np.ndarray:
-        """The regressors of success, with the number free or held at a value."""
+        """Return the regressors of success, with the number free or held at a value."""
         y, along, rest = y - self.exponent * x, self.along(x), [column(x) for column in self.rest]
         return np.stack([y, along, *rest] if value is None else [y - value * along, *rest], 1)
 
@@ -144,7 +144,7 @@ class _Model:
         return drop_at(self.level, informative(counts, eta, self.link))
 
     def located(self, quantity: _Quantity, scale: float, otherwise: str) -> Estimate:
-        """Where the likelihood peaks in a quantity, and how far it stays near the peak."""
+        """Return where the likelihood peaks in a quantity, and how far it stays near the peak."""
         counts, x, y = self._places
         design = quantity.design(x, y)
         needs(np.linalg.matrix_rank(design) == design.shape[1], otherwise)
@@ -159,7 +159,7 @@ class _Model:
         return found if self.seed is None else self._over_seeds(found, quantity)
 
     def _over_seeds(self, found: Estimate, quantity: _Quantity) -> Estimate:
-        """The interval as wide as the seeds ask for, where that is wider."""
+        """Return the interval as wide as the seeds ask for, where that is wider."""
         again = jackknife(lambda kept: self._refitted(quantity, kept), np.asarray(self.seed), self.level)
         half = again.high - again.value if again.exists and isfinite(again.high) else inf
         return replace(
@@ -176,7 +176,7 @@ class _Model:
 
 
 def _middle(held: Callable[[float], float], start: float, low: float, high: float) -> float:
-    """The middle of the values that explain separated data perfectly."""
+    """Return the middle of the values that explain separated data perfectly."""
 
     def short(value: float) -> float:
         return -held(value) - 0.05

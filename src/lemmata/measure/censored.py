@@ -27,7 +27,7 @@ class Censored:
     offset: np.ndarray | float = 0.0
 
     def loss(self, parameters: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """Minus the log-likelihood, with its gradient and second derivatives."""
+        """Return minus the log-likelihood, with its gradient and second derivatives."""
         wide = self.design.shape[1]
         scale = np.clip(self.spread @ parameters[wide:], -25, 25)
         shrink = np.exp(-scale)
@@ -48,7 +48,7 @@ class Censored:
 
 
 def most_likely(model: Censored, start: np.ndarray) -> tuple[np.ndarray, float]:
-    """The parameters of greatest likelihood from a starting point, and minus their log-likelihood (damped Newton)."""
+    """Return the parameters of greatest likelihood from a starting point, and minus their log-likelihood (damped Newton)."""
     where, damping = start, 1e-4
     value, gradient, curve = model.loss(where)
     for _ in range(200):
@@ -70,7 +70,7 @@ def most_likely(model: Censored, start: np.ndarray) -> tuple[np.ndarray, float]:
 def censored_fit(
     design: np.ndarray, values: np.ndarray, side: np.ndarray, weights: np.ndarray, level: float
 ) -> Estimate:
-    """The combination `weights @ beta` of the coefficients, with a profile-likelihood interval.
+    """Return the combination `weights @ beta` of the coefficients, with a profile-likelihood interval.
 
     The drop of the likelihood that marks the ends is the one that makes the interval exact (a t interval) for
     uncensored normal errors of equal spread, counted on the runs that were seen.
@@ -95,12 +95,12 @@ def censored_fit(
 
 
 def censored_value(design: np.ndarray, values: np.ndarray, side: np.ndarray, weights: np.ndarray) -> float:
-    """The combination `weights @ beta` of the coefficients, without an interval."""
+    """Return the combination `weights @ beta` of the coefficients, without an interval."""
     return float(weights @ _fitted(design, values, side)[1][: design.shape[1]])
 
 
 def _fitted(design: np.ndarray, values: np.ndarray, side: np.ndarray) -> tuple[Censored, np.ndarray, float]:
-    """The model, its parameters and minus its log-likelihood.
+    """Return the model, its parameters and minus its log-likelihood.
 
     The first two columns of the design (1 and the place) also carry the log-spread where there are runs enough to tell.
     """

@@ -24,7 +24,7 @@ class Columns:
 
 
 def columns(values: xr.DataArray, *names: str) -> Columns:
-    """The runs of an array that have a value, with the coordinates that a measure asks for.
+    """Return the runs of an array that have a value, with the coordinates that a measure asks for.
 
     A coordinate may be a dimension or derived from several (an SNR along norm and dimension). Dimensions that are
     not asked for count as repetitions.
@@ -64,7 +64,7 @@ def chosen(results: Labelled, **labels: Any) -> Labelled:
 
 
 def _place(known: Sequence[Any], wanted: Any) -> int | None:
-    """Where a label stands among the labels of an axis."""
+    """Return where a label stands among the labels of an axis."""
     for place, one in enumerate(known):
         numbers = isinstance(one, int | float) and isinstance(wanted, int | float)
         if one == wanted or (numbers and isclose(one, wanted, rel_tol=1e-9)):
@@ -73,7 +73,7 @@ def _place(known: Sequence[Any], wanted: Any) -> int | None:
 
 
 def logarithm(column: np.ndarray, name: str) -> np.ndarray:
-    """The natural logarithm of a column that has one."""
+    """Return the natural logarithm of a column that has one."""
     bad = int(np.sum(~(column > 0)))
     needs(
         not bad,
@@ -83,7 +83,7 @@ def logarithm(column: np.ndarray, name: str) -> np.ndarray:
 
 
 def below(values: xr.DataArray, level: float) -> xr.DataArray:
-    """1 where a value is below the level, 0 where it is not, NaN where there is none.
+    """Return 1 where a value is below the level, 0 where it is not, NaN where there is none.
 
     A plain `values < level` would count missing runs as failures.
     """
@@ -91,25 +91,25 @@ def below(values: xr.DataArray, level: float) -> xr.DataArray:
 
 
 def above(values: xr.DataArray, level: float) -> xr.DataArray:
-    """1 where a value is above the level, 0 where it is not, NaN where there is none."""
+    """Return 1 where a value is above the level, 0 where it is not, NaN where there is none."""
     return (values > level).where(values.notnull()).astype(float)
 
 
 def flagged(flags: xr.DataArray, results: xr.Dataset) -> xr.DataArray:
-    """What did or did not happen as 1 and 0, and NaN where nothing was run (or the judge has left the run out)."""
+    """Return what did or did not happen as 1 and 0, and NaN where nothing was run (or the judge has left the run out)."""
     return flags.astype(float).where(results["status"].notnull())
 
 
 def capped(results: xr.Dataset) -> xr.DataArray:
-    """Which runs of the results stopped at the step cap, so that their times are only lower bounds."""
+    """Return which runs of the results stopped at the step cap, so that their times are only lower bounds."""
     return results["status"] == CAPPED
 
 
 def converged(results: xr.Dataset) -> xr.DataArray:
-    """Which runs met their stop rule."""
+    """Return which runs met their stop rule."""
     return results["status"] == CONVERGED
 
 
 def diverged(results: xr.Dataset) -> xr.DataArray:
-    """Which runs lost their numbers to infinity."""
+    """Return which runs lost their numbers to infinity."""
     return results["status"] == DIVERGED

@@ -47,7 +47,7 @@ class Condition:
 
     @staticmethod
     def theta(name: str, value: float, low: float = 0.1, high: float = 10.0) -> "Condition":
-        """`value = Theta(1)`: a condition with two sides, whose constants are said in its name.
+        """Make the condition `value = Theta(1)`, with two sides. Its name says the constants.
 
         >>> Condition.theta("tau = Theta(1)", 0.05).name
         'tau = Theta(1), from 0.1 to 10'
@@ -63,7 +63,7 @@ class Condition:
         return self.met_with(1.0)
 
     def met_with(self, constant: float) -> bool:
-        """Whether it holds, with this hidden constant where it has one."""
+        """Return whether it holds, with this hidden constant where it has one."""
         return bool(self.margin >= constant) if self.holds is None else self.holds
 
 
@@ -84,7 +84,7 @@ class ConditionCount:
 
     @staticmethod
     def of(cells: Iterable[Iterable[Condition]]) -> "tuple[ConditionCount, ...]":
-        """The conditions of many cells, counted by name in the order of their first appearance."""
+        """Return the conditions of many cells, counted by name in the order of their first appearance."""
         named: dict[str, list[Condition]] = {}
         for conditions in cells:
             for condition in conditions:
@@ -106,7 +106,7 @@ class Verdict:
 
     `value` is the predicted number where there is one, `rivals` what others predict. `conditions` are counted over the
     `cells` (grid points) that the number comes from; `inside` says that only cells that meet them all were judged.
-    `left_out` counts runs by status that the claim has no use for. `violations` is the share of runs that break a for-all
+    `left_out` counts runs by status that do not count for the claim. `violations` is the share of runs that break a for-all
     claim, `looseness` how far a bound lies from what was measured, `seen` the range of the measurement, both in words.
     `source`, `where`, `proxy`, `headline`: where the claim comes from, and whether it is one of the study's main results.
     `inside_cells`: how many of the cells meet all conditions, with each of the hidden `CONSTANTS`; None without conditions.
@@ -116,8 +116,8 @@ class Verdict:
     `of_family`: how many claims of its family were judged together, and how many there are.
     `not_computable`: why no finite run can decide the claim.
     `seeds` is how many seeds the results hold; `more_seeds` estimates how many more would decide an inconclusive verdict;
-    None where seeds would not, or nobody can tell. `reading`, `draw` and `looks`: under which reading of the paper, on
-    which draw of the judging seeds, after how many looks at them.
+    None where seeds would not, or where this cannot be estimated. `reading`, `draw` and `looks`: under which reading of the
+    paper, on which draw of the judging seeds, after how many looks at them.
     """
 
     id: str
@@ -221,7 +221,7 @@ class Verdict:
         return f"{said}, {link} {' and '.join(_violation(c) for c in missed)}"
 
     def __repr__(self) -> str:
-        """`boundary-exponent holds: -0.435 [-0.484, -0.393] within [-0.62, -0.38]`, in one line."""
+        """Return one line: `boundary-exponent holds: -0.435 [-0.484, -0.393] within [-0.62, -0.38]`."""
         return f"{self.id} {self.verdict}: {self.measured} within {self.within}"
 
     @property
@@ -281,7 +281,7 @@ class Verdicts(list[Verdict], Shown):
 
 
 def decide(estimate: Estimate, tolerance: tuple[float, float]) -> Decision:
-    """`holds` when the interval lies inside the tolerance, `fails` when it lies outside, else `inconclusive`."""
+    """Return `holds` for an interval inside the tolerance, `fails` for one outside, else `inconclusive`."""
     low, high = tolerance
     if not estimate.exists:
         return "inconclusive"
@@ -291,7 +291,7 @@ def decide(estimate: Estimate, tolerance: tuple[float, float]) -> Decision:
 
 
 def at_level(estimate: Estimate, level: float) -> Estimate:
-    """The same estimate with an interval of another confidence level."""
+    """Return the same estimate with an interval of another confidence level."""
     from scipy.special import stdtrit
 
     if not estimate.exists or estimate.exact:
@@ -307,7 +307,7 @@ def at_level(estimate: Estimate, level: float) -> Estimate:
 
 
 def of_parts(parts: Mapping[str, Estimate], tolerance: tuple[float, float]) -> tuple[Part, ...]:
-    """The parts of a claim, each with its decision.
+    """Return the parts of a claim, each with its decision.
 
     The claim holds if all parts hold, which needs no correction. It fails if one part fails, which many parts make likelier by
     chance: a part fails only if its interval at the level `1 - 0.05 / parts` does.
@@ -325,7 +325,7 @@ def of_parts(parts: Mapping[str, Estimate], tolerance: tuple[float, float]) -> t
 def between(
     estimate: Estimate, tolerance: tuple[float, float], rivals: Iterable[float]
 ) -> tuple[float, float]:
-    """The tolerance as far as the rivals' numbers on either side of an estimate that lies in it."""
+    """Return the tolerance as far as the rivals' numbers on either side of an estimate that lies in it."""
     low, high = tolerance
     if not low <= estimate.value <= high:
         return tolerance
@@ -335,13 +335,13 @@ def between(
 
 
 def excludes(estimate: Estimate, number: float) -> bool:
-    """Whether a number lies outside the interval, by more than rounding."""
+    """Return whether a number lies outside the interval, by more than rounding."""
     near = any(isclose(number, end, rel_tol=1e-9, abs_tol=ROUNDING) for end in (estimate.low, estimate.high))
     return estimate.exists and not near and not estimate.low <= number <= estimate.high
 
 
 def drifts(estimate: Estimate, below: float = DRIFTING) -> bool:
-    """Whether the law is another in the upper part of its grid than in the lower (p-value `below` this)."""
+    """Return whether the law is another in the upper part of its grid than in the lower (p-value `below` this)."""
     drift = estimate.drift
     if drift is None or not drift.exists or abs(drift.value) < ROUNDING**0.5:
         return False
@@ -349,7 +349,7 @@ def drifts(estimate: Estimate, below: float = DRIFTING) -> bool:
 
 
 def leaves(estimate: Estimate, tolerance: tuple[float, float]) -> bool:
-    """Whether a law drifts out of the tolerance in a part of its grid, so that it may be a crossover.
+    """Return whether a law drifts out of the tolerance in a part of its grid, so that it may be a crossover.
 
     A law called one that is none is worse than one left open: less evidence is asked for than to affirm a drift.
     """
@@ -358,7 +358,7 @@ def leaves(estimate: Estimate, tolerance: tuple[float, float]) -> bool:
 
 
 def more_seeds(estimate: Estimate, tolerance: tuple[float, float], seeds: int) -> int | None:
-    """How many seeds on top of `seeds` would bring the interval clear of the tolerance's ends; None if no number up to
+    """Return how many seeds on top of `seeds` would bring the interval clear of the tolerance's ends; None if no number up to
     `MOST_SEEDS` would.
 
     The half-width of an interval goes with one over the root of the number of seeds; the value is taken as it stands.
@@ -378,7 +378,7 @@ def more_seeds(estimate: Estimate, tolerance: tuple[float, float], seeds: int) -
 def together(
     verdicts: Sequence[Verdict], rate: float | None = None, sizes: Mapping[str, int] | None = None
 ) -> Verdicts:
-    """The verdicts of claims that are judged together, with the false discovery rate of each family kept at `rate`.
+    """Return the verdicts of claims that are judged together, with the false discovery rate of each family kept at `rate`.
 
     There are two families (`family_of`): what the paper claims, and what the lab adds. `sizes` says how many claims each has as
     they are registered; by default as many as are given. Claims that are not given count as undecided.
@@ -390,7 +390,7 @@ def together(
     of the tolerance that it must stay clear of. Benjamini and Hochberg's rule says how many of the smallest p-values
     may stand; the others become inconclusive, and their note says that they were decided only when taken alone.
     One claim alone, or all claims decided, changes nothing. Identities and numbers without an interval are no discoveries:
-    they stand as they are and are not counted.
+    their verdicts are kept, and they are not counted.
     """
     families: dict[str, list[Verdict]] = {}
     for v in verdicts:
@@ -404,7 +404,7 @@ def together(
 
 
 def family_of(source: str) -> str:
-    """The family that a claim of this source is judged in."""
+    """Return the family that a claim of this source is judged in."""
     return "ours" if source == "ours" else "paper"
 
 
@@ -433,7 +433,7 @@ def _family(verdicts: Sequence[Verdict], rate: float | None, size: int) -> list[
 
 
 def chance(estimate: Estimate, tolerance: tuple[float, float]) -> float:
-    """The p-value of a verdict: how often an interval would clear the tolerance's end by this much if truth lay on it.
+    """Return the p-value of a verdict: how often an interval would clear the tolerance's end by this much if truth lay on it.
 
     Two-sided, so that an interval at 95 % that just touches the end has 0.05. On each side of the value the error is
     taken as a t (or normal) distribution that has the end of the interval where it is.
@@ -445,7 +445,7 @@ def chance(estimate: Estimate, tolerance: tuple[float, float]) -> float:
 
 
 def _clearance(estimate: Estimate, tolerance: tuple[float, float]) -> float:
-    """The room up to the ends of the tolerance that matter, in half-widths of the interval: above 1, it is decided."""
+    """Return the room up to the ends of the tolerance that matter, in half-widths of the interval: above 1, it is decided."""
     return min((room / half if half > 0 else inf for half, room in _sides(estimate, tolerance)), default=inf)
 
 
@@ -463,7 +463,7 @@ def _withdrawn(verdict: Verdict, count: int, needed: float) -> Verdict:
 
 
 def _sides(estimate: Estimate, tolerance: tuple[float, float]) -> list[tuple[float, float]]:
-    """For each end of the interval that matters: its distance from the value, and the distance it has room for."""
+    """Return, for each end of the interval that matters, its distance from the value and the room that it has."""
     low, high = tolerance
     down, up = estimate.value - estimate.low, estimate.high - estimate.value
     if estimate.value < low:

@@ -45,7 +45,7 @@ class Estimate:
         return self.exists and self.low == self.high
 
     def map(self, function: Callable[[float], float]) -> "Estimate":
-        """The same estimate on another scale; the function must be monotone (`math.exp`, `lambda x: 1 - x`)."""
+        """Return the same estimate on another scale; the function must be monotone (`math.exp`, `lambda x: 1 - x`)."""
         if not self.exists:
             return self
         ends = sorted((function(self.low), function(self.high)))
@@ -57,11 +57,11 @@ class Estimate:
         return replace(self, value=function(self.value), low=ends[0], high=ends[1], parts=parts, drift=drift)
 
     def noted(self, *sentences: str) -> "Estimate":
-        """The same estimate with more to know about it."""
+        """Return the same estimate with more to know about it."""
         return replace(self, note=" ".join(s for s in (self.note, *sentences) if s))
 
     def minus(self, other: "Estimate") -> "Estimate":
-        """The difference of two independent estimates; each end takes the errors that lead there, in quadrature.
+        """Return the difference of two independent estimates; each end takes the errors that lead there, in quadrature.
 
         >>> Estimate(3.0, 0.0, 5.0).minus(Estimate(1.0, -3.0, 2.0))
         2 [-1.16, 6.47]
@@ -75,7 +75,7 @@ class Estimate:
         return Estimate(value, low, high, count, self.level, "", freedom, self.seen)
 
     def over(self, other: "Estimate") -> "Estimate":
-        """The ratio of two independent positive estimates: the difference of their logarithms, taken back.
+        """Return the ratio of two independent positive estimates: the difference of their logarithms, taken back.
 
         >>> Estimate(8.0, 4.0, 16.0).over(Estimate(2.0, 2.0, 2.0))
         4 [2, 8]
@@ -86,16 +86,16 @@ class Estimate:
 
     @staticmethod
     def certain(value: float, count: int = 0, note: str = "") -> "Estimate":
-        """A number without an interval: the worst of all runs, a deterministic computation."""
+        """Return a number without an interval: the worst of all runs, a deterministic computation."""
         return Estimate(value, value, value, count, note=note)
 
     @staticmethod
     def absent(reason: str, count: int = 0) -> "Estimate":
-        """No number could be had, for this reason."""
+        """Make an estimate without a number, for this reason."""
         return Estimate(nan, nan, nan, count, note=reason)
 
     def __repr__(self) -> str:
-        """The number and its interval in four digits: `-0.435 [-0.484, -0.393]`."""
+        """Return the number and its interval in four digits: `-0.435 [-0.484, -0.393]`."""
         if not self.exists:
             return f"none ({self.note})" if self.note else "none"
         where = f" over {self.seen}" if self.seen else ""

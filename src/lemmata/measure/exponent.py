@@ -43,7 +43,7 @@ def exponent(
     paired: bool = False,
     level: float = 0.95,
 ) -> Estimate:
-    """The exponent of `values` as a power of the axis `over`; a bend of the log-log curve is said in the note.
+    """Return the exponent of `values` as a power of the axis `over`; a bend of the log-log curve is said in the note.
 
     See `power_law` for the arguments.
     """
@@ -63,7 +63,7 @@ def power_law(
     paired: bool = False,
     level: float = 0.95,
 ) -> PowerLaw:
-    """Exponent, constant and bend of a power law, from runs at several grid values and seeds.
+    """Fit exponent, constant and bend of a power law to runs at several grid values and seeds.
 
     `censored` marks runs whose value is only a lower bound (True or 1: they hit the step cap) or an upper bound (-1);
     they enter by the probability of lying beyond it, never as values. `paired` says that runs of the same
@@ -97,7 +97,7 @@ def power_law(
 
 
 def sides(values: xr.DataArray, censored: xr.DataArray | None) -> np.ndarray:
-    """For every run that has a value: 0 where it was seen, 1 where it is only a lower bound, -1 an upper one."""
+    """Return for every run that has a value: 0 where it was seen, 1 where it is only a lower bound, -1 an upper one."""
     known = np.isfinite(np.asarray(values.values, float)).ravel()
     if censored is None:
         return np.zeros(int(known.sum()), int)
@@ -106,7 +106,7 @@ def sides(values: xr.DataArray, censored: xr.DataArray | None) -> np.ndarray:
 
 
 def _localised(slope: Estimate, runs: Runs, level: float) -> Estimate:
-    """The exponent with its local ones: of a line that breaks in the middle of the grid, below and above the break."""
+    """Return the exponent with its local ones: of a line that breaks in the middle of the grid, below and above the break."""
     try:
         middle = middle_of(runs.place)
         below, above = np.minimum(runs.place - middle, 0.0), np.maximum(runs.place - middle, 0.0)
@@ -121,12 +121,12 @@ def _localised(slope: Estimate, runs: Runs, level: float) -> Estimate:
 
 
 def middle_of(place: np.ndarray) -> float:
-    """The middle of a grid: its middle value, or halfway between its two middle ones."""
+    """Return the middle of a grid: its middle value, or halfway between its two middle ones."""
     grid = np.unique(place)
     needs(len(grid) > 2, "a law is measured locally on at least three grid values.")
     return float(grid[(len(grid) - 1) // 2] + grid[len(grid) // 2]) / 2
 
 
 def spanned(over: str, values: np.ndarray) -> str:
-    """The range of an axis in words."""
+    """Return the range of an axis in words."""
     return f"{over} {values.min():.4g} to {values.max():.4g}"

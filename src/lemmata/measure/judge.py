@@ -140,7 +140,7 @@ class _Runs:
 
 
 def _none(results: xr.Dataset, reason: str) -> _Runs:
-    """No run at all, for this reason."""
+    """Choose no run at all, for this reason."""
     nowhere = xr.zeros_like(results["status"], dtype=bool)
     return _Runs(nowhere, nowhere, {}, (), None, reason)
 
@@ -199,7 +199,7 @@ Runs = TypeVar("Runs", xr.DataArray, xr.Variable)
 
 
 def _points(runs: Runs) -> Runs:
-    """The grid points that have such a run."""
+    """Return the grid points that have such a run."""
     return runs.any("seed") if "seed" in runs.dims else runs
 
 
@@ -220,7 +220,10 @@ def _nowhere(counts: tuple[ConditionCount, ...], cells: int) -> str:
 
 
 def used_alone(results: xr.Dataset, used: xr.DataArray) -> xr.Dataset:
-    """The results with NaN wherever a run is not used; what belongs to grid points goes where no seed of them is used."""
+    """Return the results with NaN wherever a run is not used.
+
+    Values that belong to grid points are NaN where no seed of the point is used.
+    """
 
     @cache
     def used_along(dims: tuple[Hashable, ...]) -> xr.Variable:
@@ -283,7 +286,7 @@ def _measured(claim: Claim, results: xr.Dataset, runs: _Runs) -> _Found:
 
 
 def _found_parts(estimates: Mapping[str, Estimate], tolerance: tuple[float, float]) -> _Found:
-    """Several estimates: the one that is nearest to the end of the tolerance, or beyond it, stands for all."""
+    """Judge several estimates. The one nearest to the end of the tolerance, or farthest beyond it, is shown."""
     parts = of_parts(estimates, tolerance)
     rank = {"fails": 0, "inconclusive": 1, "holds": 2}
     worst_part = min(parts, key=lambda part: (rank[part.verdict], _room(part.measured, tolerance)))
@@ -296,12 +299,12 @@ def _found_parts(estimates: Mapping[str, Estimate], tolerance: tuple[float, floa
 
 
 def _room(estimate: Estimate, tolerance: tuple[float, float]) -> float:
-    """How far inside the tolerance an estimate lies."""
+    """Return how far inside the tolerance an estimate lies."""
     return min(estimate.value - tolerance[0], tolerance[1] - estimate.value) if estimate.exists else -inf
 
 
 def runs_behind(runs: xr.DataArray, found: xr.DataArray) -> xr.DataArray:
-    """Which runs stand behind the numbers of a measure: matched by label; any of them, where it has lost an axis."""
+    """Return which runs stand behind the numbers of a measure: matched by label; any of them, where it has lost an axis."""
     known = [d for d in runs.dims if d in found.coords]
     gone = [d for d in runs.dims if d not in found.coords and d not in found.dims]
     placed = runs.any(gone).sel({d: found.coords[d].variable for d in known})
@@ -312,7 +315,7 @@ def runs_behind(runs: xr.DataArray, found: xr.DataArray) -> xr.DataArray:
 
 
 def _decided(claim: Claim, found: _Found) -> tuple[Decision, str, tuple[float, float]]:
-    """The decision, what is to be said about it, and the range that the interval had to lie in."""
+    """Return the decision, what is to be said about it, and the range that the interval had to lie in."""
     holds = claim.holds
     estimate, tolerance, broken = found.estimate, holds.tolerance, found.violations
     if claim.not_computable:
@@ -361,7 +364,7 @@ def _beside(left_out: Mapping[str, int]) -> str:
 
 
 def _looseness(estimate: Estimate, tolerance: tuple[float, float]) -> str:
-    """How far a bound lies from what was measured: a factor where both are positive, else a distance."""
+    """Return how far a bound lies from what was measured: a factor where both are positive, else a distance."""
     low, high = tolerance
     if not estimate.exists or isinf(low) == isinf(high) or not low <= estimate.value <= high:
         return ""
@@ -373,7 +376,7 @@ def _looseness(estimate: Estimate, tolerance: tuple[float, float]) -> str:
 
 
 def _seen(estimate: Estimate) -> str:
-    """The range of the measurement, and which way a law drifts along it."""
+    """Return the range of the measurement, and which way a law drifts along it."""
     if not estimate.seen or not drifts(estimate):
         return estimate.seen
     lower, upper = (part.value for part in estimate.parts)

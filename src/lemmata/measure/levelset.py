@@ -13,7 +13,7 @@ from lemmata.measure.simple import mean
 def level_set(
     values: xr.DataArray, level: float, threshold: str, over: str, paired: bool = False
 ) -> PowerLaw:
-    """The law of the value of the axis `threshold` at which `values` pass `level`, as a power of the axis `over`.
+    """Return the law of the value of the axis `threshold` at which `values` pass `level`, as a power of the axis `over`.
 
     Each seed has its own crossing in each row (`crossings`), so that the seeds carry the interval. A row in which a seed
     does not cross inside the grid counts as a bound.
@@ -23,7 +23,7 @@ def level_set(
 
 
 def crossings(values: xr.DataArray, level: float, along: str) -> tuple[xr.DataArray, xr.DataArray]:
-    """Where a quantity passes `level` along an axis, in each row of the others, and whether that is only a bound:
+    """Return where a quantity passes `level` along an axis, in each row of the others, and whether that is only a bound:
     1 where the crossing lies above the grid, -1 where it lies below, 0 where it was seen.
 
     Noise is taken out by monotone regression (rising or falling, as the mean over all rows goes); the place is
@@ -63,7 +63,7 @@ def _crossing(place: np.ndarray, rising: np.ndarray, level: float) -> tuple[floa
 
 
 def _monotone(y: np.ndarray) -> np.ndarray:
-    """The closest rising sequence in least squares (pool adjacent violators)."""
+    """Return the closest rising sequence in least squares (pool adjacent violators)."""
     heights: list[float] = []
     sizes: list[int] = []
     for value in y:
@@ -78,7 +78,7 @@ def _monotone(y: np.ndarray) -> np.ndarray:
 
 @answering(Estimate.absent)
 def peak(values: xr.DataArray, along: str, level: float = 0.95) -> Estimate:
-    """The place along an axis at which a quantity is largest: that of each seed, averaged over the seeds.
+    """Return the place along an axis at which a quantity is largest: that of each seed, averaged over the seeds.
 
     A place is known to the grid at best. So the interval reaches at least to the neighbouring grid points, even where all seeds
     agree. Where a seed has its largest value on the end of the grid, that end of the interval is infinite.

@@ -58,9 +58,7 @@ def straight_line(
     runs = columns(values, over)
     x, y = runs.by[over], runs.values
     side = sides(values, censored)
-    needs(
-        len(np.unique(x[side == 0])) > 2, f"a line is told from a curve by three values of '{over}' or more."
-    )
+    needs(len(np.unique(x[side == 0])) > 2, f"to tell a line from a curve takes three values of '{over}'.")
     data = Runs(x, y, side, columns(values, "seed").by["seed"] if paired else None)
     middle, span = (x.min() + x.max()) / 2, float(np.ptp(x))
     line = np.stack([np.ones_like(x), (x - middle) / span], 1)
@@ -78,7 +76,7 @@ def straight_line(
 
 
 def _share_of_slope(runs: Runs, curved: np.ndarray, level: float) -> Estimate:
-    """The change of the slope over its mean, `2 c / b`: all ratios r for which `2 c - r b` may be zero (Fieller)."""
+    """Return the change of the slope over its mean, `2 c / b`: all ratios r for which `2 c - r b` may be zero (Fieller)."""
 
     def apart(ratio: float) -> Estimate:
         return coefficient(runs, curved, np.array([0.0, -ratio, 2.0]), level)
@@ -93,7 +91,7 @@ def _share_of_slope(runs: Runs, curved: np.ndarray, level: float) -> Estimate:
     sign = 1 if slope.value > 0 else -1
 
     def end(direction: int) -> float:
-        """Where the interval of `apart` leaves zero, beyond the value in this direction."""
+        """Return where the interval of `apart` leaves zero, beyond the value in this direction."""
 
         def beyond(ratio: float) -> float:
             found = apart(ratio)
@@ -111,7 +109,7 @@ def _share_of_slope(runs: Runs, curved: np.ndarray, level: float) -> Estimate:
 
 
 def _explained(values: xr.DataArray, over: str) -> Estimate:
-    """R^2 of a line through the means over seeds, with seeds drawn again; it never exceeds 1."""
+    """Return R^2 of a line through the means over seeds, with seeds drawn again; it never exceeds 1."""
     (dim,) = values[over].dims
     rows = values.mean([d for d in values.dims if d not in ("seed", dim)])
     place = np.asarray(values[over].values, float)

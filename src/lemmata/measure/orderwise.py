@@ -21,7 +21,8 @@ def fit_then_test(
     fit_below: float | None = None,
     level: float = 0.95,
 ) -> Estimate:
-    """How far `values = constant * law(over)` misses on grid values that did not fit the constant: a ratio, 1 if it holds.
+    """Return how far `values = constant * law(over)` misses, on grid values that did not fit the constant: a ratio, 1 if
+    it holds.
 
     The constant is fitted (geometric mean) on the grid values up to `fit_below` (the lower half if None) and the mean
     ratio of measured to predicted is taken on those above. The interval counts the error of the constant too.

@@ -13,7 +13,7 @@ FEWEST = 12.0
 def profile_interval(
     drop: Callable[[float], float], start: float, scale: float, mark: float, reach: float
 ) -> tuple[float, float]:
-    """The values around `start` at which the profile log-likelihood has dropped by no more than `mark`.
+    """Return the values around `start` at which the profile log-likelihood has dropped by no more than `mark`.
 
     `drop(value)` is how far it lies below its top. The search goes outward in growing steps of `scale`; an end
     farther than `reach` is infinite.
@@ -33,7 +33,7 @@ def profile_interval(
 
 
 def drop_at(level: float, informative: float) -> float:
-    """The drop of the log-likelihood that marks the ends of an interval at this confidence.
+    """Return the drop of the log-likelihood that marks the ends of an interval at this confidence.
 
     With many informative runs it is half the quantile of chi-square; with few, the square of Student's t takes its
     place, with a degree of freedom for each (but at least twelve: there it covers what it says, by simulation).
@@ -42,5 +42,5 @@ def drop_at(level: float, informative: float) -> float:
 
 
 def root(function: Callable[[float], float], low: float, high: float, precision: float) -> float:
-    """Where a function changes its sign between two values."""
+    """Return where a function changes its sign between two values."""
     return float(cast(Any, brentq(function, low, high, xtol=precision)))

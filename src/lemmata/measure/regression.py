@@ -28,7 +28,7 @@ class Runs:
 
 
 def coefficient(runs: Runs, design: np.ndarray, weights: np.ndarray, level: float) -> Estimate:
-    """The combination `weights @ beta` of the coefficients of `value = design @ beta`."""
+    """Return the combination `weights @ beta` of the coefficients of `value = design @ beta`."""
     if runs.side.any() and runs.seed is None:
         return censored_fit(design, runs.value, runs.side, weights, level)
     if runs.side.any():
@@ -37,7 +37,7 @@ def coefficient(runs: Runs, design: np.ndarray, weights: np.ndarray, level: floa
 
 
 def _censored_seeds(runs: Runs, design: np.ndarray, weights: np.ndarray, level: float) -> Estimate:
-    """Censored runs that share their data within a seed: the fit of all, its error by leaving out one seed at a time."""
+    """Fit censored runs that share their data within a seed. The error comes from leaving out one seed at a time."""
 
     def fitted(kept: np.ndarray) -> float:
         return censored_value(design[kept], runs.value[kept], runs.side[kept], weights)
@@ -54,7 +54,7 @@ def _least_squares(
     weights: np.ndarray,
     level: float,
 ) -> Estimate:
-    """A combination of the coefficients of a least-squares fit.
+    """Return a combination of the coefficients of a least-squares fit.
 
     The error comes from the spread of runs at the same grid value, with no assumption on how it changes along the grid;
     with one run a value, from the residuals; with paired seeds, from the spread of the seeds' own fits.
@@ -91,7 +91,7 @@ class Groups:
         return Groups(np.argsort(x, kind="stable"), starts, sizes)
 
     def error(self, y: np.ndarray, pull: np.ndarray) -> tuple[float, float]:
-        """The standard error of `pull @ y` and its degrees of freedom (Welch and Satterthwaite)."""
+        """Return the standard error of `pull @ y` and its degrees of freedom (Welch and Satterthwaite)."""
         parts = self._parts(y[self.order], pull[self.order])
         total = parts.sum()
         free = np.maximum(self.sizes - 1, 1)
@@ -100,7 +100,7 @@ class Groups:
         )
 
     def quantile(self, y: np.ndarray, pull: np.ndarray, freedom: float, level: float) -> float:
-        """How many standard errors the interval reaches: the studentised bootstrap over seeds.
+        """Return how many standard errors the interval reaches: the studentised bootstrap over seeds.
 
         Runs are drawn again within each grid value, and the error is computed again for each draw; without that a
         bootstrap of three to five seeds is far too sure. With two seeds there is nothing to draw from, and with many
@@ -122,7 +122,7 @@ class Groups:
         )
 
     def _parts(self, y: np.ndarray, pull: np.ndarray) -> np.ndarray:
-        """What each group adds to the variance of `pull @ y`; a group of one run gets the spread of the others."""
+        """Return what each group adds to the variance of `pull @ y`; a group of one run gets the spread of the others."""
         total = np.add.reduceat(y, self.starts, axis=-1)
         centred = y - np.repeat(total / self.sizes, self.sizes, axis=-1)
         inner = np.add.reduceat(centred**2, self.starts, axis=-1)
@@ -132,7 +132,7 @@ class Groups:
 
 
 def _seed_fits(design: np.ndarray, y: np.ndarray, seed: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The combination of coefficients as each seed alone would have it; seeds with missing runs are left out."""
+    """Return the combination of coefficients as each seed alone would have it; seeds with missing runs are left out."""
     _, which, sizes = np.unique(seed, return_inverse=True, return_counts=True)
     whole = [s for s in range(len(sizes)) if sizes[s] == sizes.max()]
     return np.array([weights @ np.linalg.pinv(design[which == s]) @ y[which == s] for s in whole])

@@ -17,7 +17,7 @@ SPOILT = 0.05  # the share of draws that may give no number
 
 @answering(Estimate.absent)
 def fraction(successes: xr.DataArray | np.ndarray, level: float = 0.95) -> Estimate:
-    """The fraction of runs in which something happened (1; 0 where not, NaN where not run).
+    """Return the fraction of runs in which something happened (1; 0 where not, NaN where not run).
 
     Clopper-Pearson: never more often wrong than it says, also for a handful of seeds.
 
@@ -34,7 +34,7 @@ def fraction(successes: xr.DataArray | np.ndarray, level: float = 0.95) -> Estim
 
 @answering(Estimate.absent)
 def mean(values: xr.DataArray | np.ndarray, level: float = 0.95) -> Estimate:
-    """The mean over seeds, with a t interval. Dimensions other than `seed` are averaged within each seed first.
+    """Return the mean over seeds, with a t interval. Dimensions other than `seed` are averaged within each seed first.
 
     >>> round(mean(np.array([1.0, 2.0, 3.0])).high, 3)
     4.484
@@ -50,7 +50,7 @@ def mean(values: xr.DataArray | np.ndarray, level: float = 0.95) -> Estimate:
 
 @answering(Estimate.absent)
 def median(values: xr.DataArray | np.ndarray, level: float = 0.95) -> Estimate:
-    """The median over seeds, with the interval that the ranks give: no assumption, so runs on a plateau do no harm.
+    """Return the median over seeds, with the interval that the ranks give: no assumption, so runs on a plateau do no harm.
 
     The interval runs from the k-th smallest to the k-th largest, k the largest rank for which fewer than k of the seeds
     lie below their median with a chance of at most half of `1 - level`. Below six seeds no rank does that at 95 %, and the
@@ -72,7 +72,7 @@ def median(values: xr.DataArray | np.ndarray, level: float = 0.95) -> Estimate:
 
 @answering(Estimate.absent)
 def bootstrap(statistic: Callable[[Seeded], float], values: Seeded, level: float = 0.95) -> Estimate:
-    """Any number that a function gives of all runs, its interval by drawing the seeds again, with their runs.
+    """Estimate any number that a function gives of all runs. Its interval comes from drawing the seeds again.
 
     A bootstrap of a few seeds is too sure: its percentiles are stretched as far as Student's t reaches beyond the normal
     distribution, and for the spread of n seeds being too small by (n - 1)/n. `values` may be a Dataset.
@@ -99,7 +99,7 @@ def bootstrap(statistic: Callable[[Seeded], float], values: Seeded, level: float
 
 
 def jackknife(measure: Callable[[np.ndarray], float], seed: np.ndarray, level: float = 0.95) -> Estimate:
-    """A measure of all runs, its error by leaving out one seed at a time, with a t interval.
+    """Return a measure of all runs, its error by leaving out one seed at a time, with a t interval.
 
     `measure(kept)` is the measure on the runs where `kept` is true. For runs of one seed that share their data, so that
     only the seeds are independent.
@@ -115,7 +115,7 @@ def jackknife(measure: Callable[[np.ndarray], float], seed: np.ndarray, level: f
 
 
 def over_seeds(values: xr.DataArray | np.ndarray, within: str = "mean") -> np.ndarray:
-    """One number a seed: the mean (or median) over everything else. A seed with a missing run counts with the others."""
+    """Return one number a seed: the mean (or median) over all other dimensions, without missing runs."""
     if not isinstance(values, xr.DataArray):
         return np.asarray(values, float).ravel()
     others = [d for d in values.dims if d != "seed" and "seed" in values.dims]
@@ -134,5 +134,5 @@ def _flat(values: xr.DataArray | np.ndarray) -> np.ndarray:
 
 
 def _seen(values: xr.DataArray | np.ndarray) -> str:
-    """The range of steps that numbers of curves were read off, where whoever made them said so (`times`)."""
+    """Return the range of steps that numbers of curves were read off, if it was noted (`times`)."""
     return str(values.attrs.get("seen", "")) if isinstance(values, xr.DataArray) else ""

@@ -22,7 +22,7 @@ def critical_size(
     lapse: float | None = 0.0,
     level: float = 0.95,
 ) -> Estimate:
-    """The size at which success passes `target`: a binomial GLM in the logarithm of the size.
+    """Return the size at which success passes `target`: a binomial GLM in the logarithm of the size.
 
     `success` holds 1, 0 and NaN (not run; see `below` and `above`), `size` names its size axis. `lapse` is the share
     of runs that fail at any size (None: fitted); the target is a share of the others. The interval is by profile
@@ -61,7 +61,7 @@ def critical_size(
 def critical_sizes(
     success: xr.DataArray, size: str, over: str, target: float = 0.5, level: float = 0.95
 ) -> xr.Dataset:
-    """The critical size at every value of the axis `over`: `value`, `low` and `high`, NaN where there is none to be had,
+    """Return the critical size at every value of the axis `over`: `value`, `low` and `high`, NaN where there is none to be had,
     and `inside`, whether the interval is bounded on both sides."""
     (dim,) = success[over].dims
     found = [
@@ -73,14 +73,14 @@ def critical_sizes(
 
 
 def _gap(counts: Counts, place: np.ndarray, direction: float) -> tuple[float, float]:
-    """The last place with a run of the low kind and the first with one of the high kind; apart when separated."""
+    """Return the last place with a run of the low kind and the first with one of the high kind; apart when separated."""
     share = counts.successes / counts.trials
     low, high = (share < 1, share > 0) if direction >= 0 else (share > 0, share < 1)
     return float(place[low].max()), float(place[high].min())
 
 
 def _outside(counts: Counts, place: np.ndarray, size: str, target: float, level: float) -> Estimate:
-    """All runs succeeded, or all failed: a bound by the grid, free of any assumption but that success is monotone.
+    """Return all runs succeeded, or all failed: a bound by the grid, free of any assumption but that success is monotone.
 
     If success were still below the target at a grid value, all runs up to there would have succeeded with probability
     at most `target ** runs`; the bound is the first value where that is below half of `1 - level`.

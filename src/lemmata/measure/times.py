@@ -20,20 +20,20 @@ CLEAR = 6.0  # difference of the information criterion from which one growth is 
 
 
 def at_step(curves: xr.DataArray, step: float) -> xr.DataArray:
-    """The curves at the logged step nearest to `step`, one value a run."""
+    """Return the curves at the logged step nearest to `step`, one value a run."""
     dim, steps = _clock(curves)
     nearest = abs(steps - step).fillna(np.inf).argmin(dim)
     return curves.isel({dim: nearest}).drop_vars("step")
 
 
 def first_value(curves: xr.DataArray) -> xr.DataArray:
-    """The first value that each curve has (after a `where`, the first of the chosen stretch)."""
+    """Return the first value that each curve has (after a `where`, the first of the chosen stretch)."""
     dim, _ = _clock(curves)
     return curves.isel({dim: curves.notnull().argmax(dim)}).drop_vars("step")
 
 
 def last_value(curves: xr.DataArray) -> xr.DataArray:
-    """The last value that each curve has: the one at which its run stopped."""
+    """Return the last value that each curve has: the one at which its run stopped."""
     dim, _ = _clock(curves)
     return curves.isel({dim: curves.notnull().cumsum(dim).argmax(dim)}).drop_vars("step")
 
@@ -41,7 +41,7 @@ def last_value(curves: xr.DataArray) -> xr.DataArray:
 def settling_time(
     curves: xr.DataArray, level: float | xr.DataArray, side: Literal["above", "below"] = "above"
 ) -> xr.DataArray:
-    """The first logged step from which each curve stays above (or below) the level to its end; NaN where it never does.
+    """Return the first logged step from which each curve stays above (or below) the level to its end; NaN where it never does.
 
     A run without any value is NaN too.
     """
@@ -56,7 +56,7 @@ def settling_time(
 
 
 def largest_fall(curves: xr.DataArray, relative: bool = False) -> xr.DataArray:
-    """The largest fall of each curve below its highest value so far, as a share of that value if `relative`; 0 where it
+    """Return the largest fall of each curve below its highest value so far, as a share of that value if `relative`; 0 where it
     never falls."""
     dim, _ = _clock(curves)
     rows = curves.transpose(..., dim)
@@ -70,7 +70,7 @@ def run_slopes(
     since: float | xr.DataArray = 0.0,
     fewest: int = 3,
 ) -> xr.DataArray:
-    """The slope of each curve against the logarithm of the steps (counted from `since`), over the stretch `where`.
+    """Return the slope of each curve against the logarithm of the steps (counted from `since`), over the stretch `where`.
 
     Of the logarithm of a positive curve it is the exponent in time. NaN where fewer than `fewest` logged steps remain.
     """
@@ -92,7 +92,7 @@ def time_exponent(
     fewest: int = 3,
     level: float = 0.95,
 ) -> Estimate:
-    """The exponent of positive curves in time over a stretch of each run, averaged over the seeds.
+    """Return the exponent of positive curves in time over a stretch of each run, averaged over the seeds.
 
     The stretch is also cut in two in the logarithm of time: the exponents of both halves are the estimate's `parts`,
     and what they differ by within a run its `drift`.
@@ -158,7 +158,7 @@ def grows(
     start: float | xr.DataArray = 0.0,
     stop: float | xr.DataArray = np.inf,
 ) -> Estimate:
-    """The fraction of runs whose curve over the stage `start..stop` clearly grows this way rather than another.
+    """Return the fraction of runs whose curve over the stage `start..stop` clearly grows this way rather than another.
 
     The stage may begin and end at another step in each run.
     """
@@ -175,14 +175,14 @@ def grows(
 
 
 def _clock(curves: xr.DataArray) -> tuple[str, xr.DataArray]:
-    """The dimension that curves run along, and the steps along it (of each cell, where they differ)."""
+    """Return the dimension that curves run along, and the steps along it (of each cell, where they differ)."""
     needs("step" in curves.coords, "the results have no axis 'step'.")
     dim = "step" if "step" in curves.dims else "log"
     return dim, curves["step"].astype(float)
 
 
 def _range(steps: xr.DataArray) -> str:
-    """The steps in words."""
+    """Return the steps in words."""
     low, high = float(steps.min()), float(steps.max())
     return f"steps {low:g} to {high:g}" if low < high else ""
 
@@ -193,7 +193,7 @@ def _residual(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _exponential_residual(time: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """The best fit of `a + b exp(c t)`, the rate found by a search over its logarithm.
+    """Return the best fit of `a + b exp(c t)`, the rate found by a search over its logarithm.
 
     The rate is at least one over the length of the stage: with less, an exponential is a straight line.
     """
@@ -213,7 +213,7 @@ def _exponential_residual(time: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 
 def _independent(left: np.ndarray) -> float:
-    """How many independent points a series of residuals is worth, from its lag-one correlation."""
+    """Return how many independent points a series of residuals is worth, from its lag-one correlation."""
     spread = float(left @ left)
     correlation = float(left[1:] @ left[:-1]) / spread if spread else 0.0
     correlation = min(max(correlation, 0.0), 0.95)

@@ -19,13 +19,13 @@ Measure = Callable[..., Estimate]
 
 @answering(Estimate.absent)
 def difference(first: xr.DataArray, second: xr.DataArray, level: float = 0.95) -> Estimate:
-    """The mean of `first - second`, seed by seed: a paired t interval, the seeds being the independent units."""
+    """Return the mean of `first - second`, seed by seed: a paired t interval, the seeds being the independent units."""
     return mean(_aligned(first, second, lambda a, b: a - b), level)
 
 
 @answering(Estimate.absent)
 def ratio(first: xr.DataArray, second: xr.DataArray, level: float = 0.95) -> Estimate:
-    """The typical ratio `first / second`, seed by seed: geometric mean, paired t interval of the logarithms."""
+    """Return the typical ratio `first / second`, seed by seed: geometric mean, paired t interval of the logarithms."""
 
     def log_ratio(a: xr.DataArray, b: xr.DataArray) -> xr.DataArray:
         both = a.notnull() & b.notnull()
@@ -37,7 +37,7 @@ def ratio(first: xr.DataArray, second: xr.DataArray, level: float = 0.95) -> Est
 
 @answering(Estimate.absent)
 def gap(first: xr.DataArray, second: xr.DataArray, over: str, level: float = 0.95) -> Estimate:
-    """The largest distance between two curves of the same seed, averaged over the seeds: 0 where curves are equal.
+    """Return the largest distance between two curves of the same seed, averaged over the seeds: 0 where curves are equal.
 
     `over` names the dimension that the curves run along. To claim equality, give the largest gap that still counts as
     equal as the upper end of the tolerance.
@@ -50,7 +50,7 @@ def gap(first: xr.DataArray, second: xr.DataArray, over: str, level: float = 0.9
 
 @answering(Estimate.absent)
 def trend(values: xr.DataArray, over: str, level: float = 0.95) -> Estimate:
-    """How steadily a quantity rises along an axis: Kendall's tau of each seed (1: always rises, -1: always falls),
+    """Return how steadily a quantity rises along an axis: Kendall's tau of each seed (1: always rises, -1: always falls),
     averaged over the seeds.
 
     Where all seeds agree entirely their spread says nothing; the interval then comes from the number of separate pairs
@@ -78,14 +78,14 @@ def trend(values: xr.DataArray, over: str, level: float = 0.95) -> Estimate:
 
 
 def arms(values: xr.DataArray, over: str) -> list[xr.DataArray]:
-    """The arms of an array along an axis, in order."""
+    """Return the arms of an array along an axis, in order."""
     (dim,) = values[over].dims
     return [values.isel({dim: i}) for i in range(values.sizes[dim])]
 
 
 @answering(Estimate.absent)
 def ordering(arms: Sequence[xr.DataArray], measure: Measure = mean, level: float = 0.95) -> Estimate:
-    """The smallest step from one arm to the next in the claimed order (each above the one before), seed by seed.
+    """Return the smallest step from one arm to the next in the claimed order (each above the one before), seed by seed.
 
     Above 0: all arms are in order.
     """
@@ -99,14 +99,14 @@ def ordering(arms: Sequence[xr.DataArray], measure: Measure = mean, level: float
 def lead(
     one: xr.DataArray, others: Sequence[xr.DataArray], measure: Measure = mean, level: float = 0.95
 ) -> Estimate:
-    """By how much `one` exceeds the nearest of the others, seed by seed; above 0 when it exceeds them all."""
+    """Return by how much `one` exceeds the nearest of the others, seed by seed; above 0 when it exceeds them all."""
     needs(len(others), "there is nothing to lead.")
     return smallest([_steps(one, other) for other in others], measure, level)
 
 
 @answering(Estimate.absent)
 def smallest(arms: Sequence[xr.DataArray], measure: Measure = mean, level: float = 0.95) -> Estimate:
-    """The smallest of the arms' numbers. The arm was picked by looking, and the interval counts that.
+    """Return the smallest of the arms' numbers. The arm was picked by looking, and the interval counts that.
 
     The lower end is the lowest of the arms' own lower ends, which needs no correction for their number; the upper end is
     the lowest of their upper ends, each corrected (Bonferroni).
@@ -119,7 +119,7 @@ def smallest(arms: Sequence[xr.DataArray], measure: Measure = mean, level: float
 
 @answering(Estimate.absent)
 def largest(arms: Sequence[xr.DataArray], measure: Measure = mean, level: float = 0.95) -> Estimate:
-    """The largest of the arms' numbers. See `smallest`."""
+    """Return the largest of the arms' numbers. See `smallest`."""
     own, wider = _measured(arms, measure, level)
     highest = max(own, key=lambda one: one.value)
     low, high = max(one.low for one in wider), max(one.high for one in own)
@@ -129,7 +129,7 @@ def largest(arms: Sequence[xr.DataArray], measure: Measure = mean, level: float 
 def _measured(
     arms: Sequence[xr.DataArray], measure: Measure, level: float
 ) -> tuple[list[Estimate], list[Estimate]]:
-    """Every arm's number, with its own interval and with one that all arms together keep to."""
+    """Measure every arm, with its own interval and with one that holds for all arms together."""
     needs(len(arms), "there is no arm to measure.")
     own = [measure(arm, level=level) for arm in arms]
     for one in own:
@@ -146,7 +146,7 @@ def _steps(above: xr.DataArray, under: xr.DataArray) -> xr.DataArray:
 
 
 def _aligned(first: xr.DataArray, second: xr.DataArray, combine) -> xr.DataArray:
-    """Two arms combined where both have a value; leftover labels that differ between the arms are dropped."""
+    """Combine two arms where both have a value. Labels that differ between the arms are dropped."""
     a, b = (arm.drop_vars([n for n, c in arm.coords.items() if not c.dims]) for arm in (first, second))
     a, b = xr.align(a, b, join="inner")
     needs(
@@ -163,10 +163,10 @@ def _kendall(place: np.ndarray, row: np.ndarray) -> float:
 
 
 def rises(values: xr.DataArray, along: str) -> Estimate:
-    """The smallest step from one value of an axis to the next: above 0, the quantity rises all along it."""
+    """Return the smallest step from one value of an axis to the next: above 0, the quantity rises all along it."""
     return ordering(arms(values.sortby(along), along))
 
 
 def falls(values: xr.DataArray, along: str) -> Estimate:
-    """The smallest step down from one value of an axis to the next: above 0, the quantity falls all along it."""
+    """Return the smallest step down from one value of an axis to the next: above 0, the quantity falls all along it."""
     return ordering(arms(values.sortby(along, ascending=False), along))

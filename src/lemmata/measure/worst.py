@@ -12,7 +12,7 @@ from lemmata.measure.simple import fraction
 
 @dataclass(frozen=True)
 class Worst:
-    """The number of the worst run (without an interval: it is what it is), and the share of runs that violate.
+    """The number of the worst run (without an interval), and the share of runs that violate.
 
     `measured` does not exist where the worst run has no number at all; it is a violation all the same.
     """
@@ -31,7 +31,7 @@ def worst(
     ran: xr.DataArray | None = None,
     inside: Collection[str] = ("step", "log"),
 ) -> Worst:
-    """The worst of all runs, and how many of them lie outside the tolerance.
+    """Return the worst of all runs, and how many of them lie outside the tolerance.
 
     A run may hold many numbers (steps, tokens: the dimensions `inside`); its worst one
     counts, and numbers that it lacks (after its last step) do not. A run that took place (`ran`; all, if None) and has no
@@ -59,7 +59,7 @@ def worst(
 
 
 def _beyond(values: xr.DataArray, tolerance: tuple[float, float]) -> xr.DataArray:
-    """How far each number lies outside the tolerance (above 0), or how near to its end inside (below 0)."""
+    """Return how far each number lies outside the tolerance (above 0), or how near to its end inside (below 0)."""
     low, high = tolerance
     under = low - values if np.isfinite(low) else xr.full_like(values, -np.inf).where(values.notnull())
     above = values - high if np.isfinite(high) else xr.full_like(values, -np.inf).where(values.notnull())

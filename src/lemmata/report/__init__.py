@@ -51,7 +51,10 @@ class Chapter:
 def chapters(
     study: Study, shown: "Iterable[tuple[Figure, Ordered, xr.Dataset, Sequence[Verdict], Path]]"
 ) -> list[Chapter]:
-    """The chapters of a study: for every figure (and reading) its order, its results, their verdicts, and the picture."""
+    """Return the chapters of a study.
+
+    `shown`: for every figure (and reading) the figure, its order, its results, their verdicts, and the picture.
+    """
     return [
         Chapter(
             figure.id,
@@ -68,7 +71,7 @@ def chapters(
 
 
 def page(studies: Sequence[tuple[Study, Sequence[Chapter]]]) -> str:
-    """The whole page; nothing is loaded from anywhere else."""
+    """Return the whole page; nothing is loaded from anywhere else."""
     body = "".join(_study(study, parts) for study, parts in studies)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -189,7 +192,7 @@ def _table(study: Study, verdicts: Sequence[Verdict]) -> str:
 
 
 def _claim(study: Study, readings: Sequence[Verdict]) -> str:
-    """A claim as one block of the table: a row for each reading, side by side."""
+    """Return a claim as one block of the table: a row for each reading, side by side."""
     first = readings[0]
     known = {claim.id: claim for claim in study.claims}.get(first.id)
     source = f"{escape(known.source.where)}, " if known else ""
@@ -208,7 +211,7 @@ def _claim(study: Study, readings: Sequence[Verdict]) -> str:
 
 
 def _judged(v: Verdict) -> str:
-    """The word of the verdict, under which reading, on which draw, and what more seeds could do."""
+    """Return the word of the verdict, under which reading, on which draw, and what more seeds could do."""
     said = [f"reading: {v.reading}"] if v.reading else []
     said += [f"{number} excluded" for number in v.excluded]
     said.append(f"draw {v.draw}, {v.seeds} seed{'' if v.seeds == 1 else 's'}")
@@ -218,7 +221,7 @@ def _judged(v: Verdict) -> str:
 
 
 def _measured(v: Verdict) -> str:
-    """The number with its interval and range, what was left out, and the conditions over the cells it comes from."""
+    """Return the number with its interval and range, what was left out, and the conditions over the cells it comes from."""
     m = v.measured
     value = "none" if not m.exists else f"{m.value:.3g}" if m.exact else f"{m.value:.3g} {m.interval}"
     seen = v.seen or m.seen
@@ -239,8 +242,10 @@ def _measured(v: Verdict) -> str:
 
 
 def _conditions(conditions: Sequence[ConditionCount]) -> str:
-    """How many conditions are met in every cell, and the worst of those that are not; all of them, with the number of cells
-    and the worst margin, on request."""
+    """Return how many conditions are met in every cell, and the worst of the others.
+
+    All others, with the number of cells and the worst margin, are folded.
+    """
     if not conditions:
         return ""
     missed = [c for c in conditions if c.met < c.cells]

@@ -87,7 +87,7 @@ SENTENCES = {
 
 
 def study_tables(study: Study) -> str:
-    """The verdicts of a study: how many of which word, the main results, and all other claims folded."""
+    """Return the verdicts of a study: how many of which word, the main results, and all other claims folded."""
     rows = {figure: _rows(study, figure, headlines=False) for figure in study.figures}
     main = [row for figure in study.figures for row in _rows(study, figure, headlines=True)]
     others = "\n\n".join(
@@ -103,7 +103,7 @@ def study_tables(study: Study) -> str:
 
 
 def _renamed(study: Study) -> str:
-    """The claims whose word is no longer the bare decision of the judge, with the reason, as a folded list."""
+    """Return the claims whose word is no longer the bare decision of the judge, with the reason, as a folded list."""
     found: dict[tuple[str, str], list[str]] = {}
     for entry in study.entries.values():
         for verdict in _published(study, entry.id)[:1]:
@@ -120,7 +120,7 @@ def _renamed(study: Study) -> str:
 
 
 def project_table() -> str:
-    """A row for every study: the paper's main result, its verdict, the main claims by word, and the cost of judging all."""
+    """Return a row for every study: the paper's main result, its verdict, the main claims by word, and the trainings."""
     lines = ["|study|the paper's main result|verdict|main claims|trainings|", "|---|---|---|---|---|"]
     for id, (claim, says) in MAIN_RESULTS.items():
         own = studies()[id]
@@ -137,7 +137,7 @@ def _unbroken(counts: Mapping[str, int]) -> str:
 
 
 def trainings(study: Study) -> str:
-    """How many trainings `lemmata check` takes at the scale `quick`, and the minutes of one core, where they were measured."""
+    """Return how many trainings `lemmata check` takes at the scale `quick`, and the minutes of one core, if measured."""
     figures = [study.figure(id) for id in study.figures if study.bearing_on(id)]
     orders = [
         figure.order("quick", reading=reading) for figure in figures for reading in figure.readings or [""]
@@ -148,7 +148,7 @@ def trainings(study: Study) -> str:
 
 
 def words(study: Study, headlines: bool = False) -> Counter[str]:
-    """How many claims of a study have which word, under the first reading of their figure."""
+    """Return how many claims of a study have which word, under the first reading of their figure."""
     found: Counter[str] = Counter()
     for entry in study.entries.values():
         if entry.headline or not headlines:
@@ -157,7 +157,7 @@ def words(study: Study, headlines: bool = False) -> Counter[str]:
 
 
 def _word(study: Study, id: str) -> str:
-    """The word of a claim under the first reading of its figure."""
+    """Return the word of a claim under the first reading of its figure."""
     own = _published(study, id)
     return own[0]["word"] if own else NOT_JUDGED
 
@@ -168,7 +168,7 @@ def counted(counts: Mapping[str, int]) -> str:
 
 
 def written(page: str, table: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
-    """A page with a table between its marks."""
+    """Return a page with a table between its marks."""
     head, begin, rest = page.partition(marks[0])
     _, end, tail = rest.partition(marks[1])
     require(bool(begin and end), f"the page has no marks {marks[0]} and {marks[1]}.")
@@ -193,7 +193,7 @@ def _row(id: str, statement: str, v: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _inside(v: Mapping[str, Any]) -> str:
-    """How many cells are inside the conditions; and with other hidden constants, where these make a difference."""
+    """Return how many cells are inside the conditions; and with other hidden constants, where these make a difference."""
     if not v["inside"]:
         return ""
     small, one, large = v["inside"]
@@ -202,7 +202,7 @@ def _inside(v: Mapping[str, Any]) -> str:
 
 
 def number(v: Mapping[str, Any]) -> str:
-    """A published number with its interval, in three digits."""
+    """Return a published number with its interval, in three digits."""
     if v["value"] is None:
         return "none"
     if v["low"] == v["high"]:

@@ -13,7 +13,7 @@ from lemmata.study import Study
 
 
 def record(study: Study, verdicts: Sequence[Verdict], scale: str, minutes: float | None = None) -> str:
-    """What a study publishes: every verdict with its number, interval, seeds and draw number, as JSON, a line a verdict.
+    """Return what a study publishes: every verdict with its number, interval, seeds and draw number, as JSON, a line a verdict.
 
     `minutes`: the time of one core that all trainings took; by default that of the last publication.
 
@@ -57,7 +57,7 @@ def _plain(v: Verdict) -> dict[str, Any]:
 
 
 def markdown(study: Study, verdicts: Sequence[Verdict]) -> str:
-    """A table for every figure, its claims in rows and the readings of the paper side by side."""
+    """Return a table for every figure, its claims in rows and the readings of the paper side by side."""
     parts = []
     for id, title in study.figures.items():
         claims = {claim.id for claim in study.bearing_on(id)}
@@ -108,10 +108,10 @@ def text(words: str) -> str:
 
 
 def code(name: str) -> str:
-    """A name in a code span, where only its own end and the end of a table cell have a meaning."""
+    """Return a name in a code span, where only its own end and the end of a table cell have a meaning."""
     return f"`{printable(name).replace('`', chr(39)).replace('|', chr(92) + '|')}`"
 
 
 def _inside(v: Verdict) -> str:
-    """In how many of the cells every condition is met, taking each by itself: the fewest."""
+    """Return in how many of the cells every condition is met, taking each by itself: the fewest."""
     return min((f"{c.met} of {c.cells}" for c in v.conditions), key=lambda s: int(s.split()[0]), default="")
