@@ -11,7 +11,7 @@ from lemmata.errors import BadInput
 from lemmata.parts.graphs import adjacency, normalised
 from lemmata.studies.gcn_sampling import theory
 from lemmata.studies.gcn_sampling.trials import Alternative, Existence, NearStart, Training
-from lemmata.studies.gcn_sampling.trials.draws import drawn
+from lemmata.studies.gcn_sampling.trials.draws import Draws, drawn
 from lemmata.studies.gcn_sampling.trials.rounds import Curvature, Problem, concept, smoothed
 from lemmata.studies.gcn_sampling.trials.start import begin, mixture_distance, moved
 from lemmata.threefry import new_key
@@ -126,6 +126,22 @@ def test_sampled_matrices_have_the_exact_mean_variance_and_deviation():
     np.testing.assert_allclose(np.var(draws, axis=0), variance, atol=1e-15)
     apart = np.mean([np.abs(d - star).sum(1) for d in draws], axis=0)
     np.testing.assert_allclose(theory.row_deviation(matrix, group, p, rates), apart, atol=1e-15)
+
+
+def test_the_largest_admissible_scaling_balances_the_groups():
+    """Where all degrees are alike, (5.8) scales each group by the inverse of its size: their columns then weigh the same."""
+    sizes, group = (2, 6), np.repeat([0, 1], (2, 6))
+    matrix = sparse.csr_array(np.full((8, 8), 0.25))
+    scaling = theory.max_scaling((7, 7), sizes)
+    assert theory.imbalance(matrix, group) == pytest.approx(3.0)
+    assert theory.imbalance(theory.effective(matrix, group, scaling), group) == pytest.approx(1.0)
+
+
+def test_the_symmetric_sampler_loses_whole_rows():
+    """A node that is not drawn has no row left, whatever the rate: against Lemma D.1.3. One of degree 2 loses p* / 3 at least."""
+    far, near = (Draws(rate=rate, draws=20).compute(new_key(0)) for rate in (0.5, 0.98))
+    assert far["worst_symmetric"] > near["worst_symmetric"] > 0.1
+    assert near["worst_symmetric"] > near["worst_deviation"]
 
 
 def test_the_symmetric_sampler_is_biased_as_its_exact_mean_says():

@@ -5,7 +5,7 @@ import xarray as xr
 from matplotlib.colors import PowerNorm
 
 from lemmata.draw.curves import line, one_run, rows, slope
-from lemmata.draw.palette import BLACK, BLUE, GREY, RED
+from lemmata.draw.palette import BLACK, BLUE, GREY, ORANGE, RED
 from lemmata.draw.style import Drawn, canvas, panel, picture
 from lemmata.figure import Claim, Figure, at_least, at_most, every_run, made, nothing_asked, proof, theorem
 from lemmata.measure.exponent import exponent
@@ -75,6 +75,7 @@ def draw(results: xr.Dataset) -> Drawn:
     exact = noisy["exact_deviation"].mean("seed").values[order]
     panels[3].plot(noisy["left_out"].values[order], exact, "-", color=BLACK, label="exact mean")
     found = line(panels[3], noisy["worst_deviation"], "left_out", RED, "worst row, |A^s − A*|", "s-")
+    line(panels[3], noisy["worst_symmetric"], "left_out", ORANGE, "worst row, symmetric sampler", "^-")
     slope(panels[3], found, 1.0, at=-1, colour=GREY)
     panel(panels[3], "1 − S/N", "deviation of a row", "", "xy")
     return (

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure as Picture
 
+from lemmata.descent import Descent
 from lemmata.draw.curves import line, lines, slope
 from lemmata.draw.palette import BLACK, BLUE, RED
 from lemmata.draw.style import Drawn, canvas, panel, picture
@@ -62,14 +63,22 @@ SPECTRUM = (1.0, 1.1, 1.2, 1.3, 1.4)
 # What is run -----------------------------------------------------------------------------------------------------------
 
 
-def means(scale: Scale) -> Sweep:
+def opposite_means(scale: Scale, descent: Descent) -> Sweep:
     samples = by_scale(scale, 2000, 10_000, 10_000)
     trial = Descents(
-        population=Population(shifts=(1.0, -1.0), spectrum=SPECTRUM, samples=samples),
-        descent=logged(by_scale(scale, 500, 50_000, 200_000)),
+        population=Population(shifts=(1.0, -1.0), spectrum=SPECTRUM, samples=samples), descent=descent
     )
     shifts = by_scale(scale, (0.5, 1.5), (0.2, 0.6, 1.0, 1.5, 2.0), (0.1, 0.3, 0.6, 1.0, 1.5, 2.0, 2.5, 3.0))
     return Sweep(trial, (Axis("shift", shifts, opposite),), seeds(scale, 3, 12, 20))
+
+
+def means(scale: Scale) -> Sweep:
+    return opposite_means(scale, logged(by_scale(scale, 500, 50_000, 200_000)))
+
+
+def mean_rates(scale: Scale) -> Sweep:
+    """The same with few steps: rates are read off the Hessian at W_n."""
+    return opposite_means(scale, evenly(50, 10))
 
 
 def of_norm(trial: Descents, norm: float) -> Descents:
@@ -262,7 +271,7 @@ def neuron_claims(step: str) -> list[Claim]:
 
 
 fig4_4a = Figure(
-    "fig4-4a", "Descent with growing means", f"{STEP} {SPECTRAL}.", means, over_means, labels=labels,
+    "fig4-4a", "Descent with growing means", STEP, means, over_means, labels=labels,
     claims=[
         Claim(
             "linear-convergence", "Gradient descent converges linearly to W_n: log|W_t - W_n| is a straight line in t (R^2 at "
@@ -299,8 +308,12 @@ fig4_4a = Figure(
             refuted_by=runs(contraction=lambda t: 0.5, rate_sharp=lambda t: 0.2),
             upheld_by=runs(contraction=lambda t: 0.5, rate_sharp=lambda t: 0.5),
         ),
-        *(mean_claim(step) for step in AT_STEP),
     ],
+)  # fmt: skip
+
+mean_rate = Figure(
+    "fig4-4a-rate", "Rate of descent with growing means", f"{STEP} {SPECTRAL}; the paths are those of fig4-4a.",
+    mean_rates, over_means, labels=labels, claims=[mean_claim(step) for step in AT_STEP],
 )  # fmt: skip
 
 fig4_4b = Figure(
