@@ -36,12 +36,14 @@ class Planted:
         own = np.random.default_rng([seed, 8])
         self._tilt = own.normal(size=FIELDS)
         self._level = float(np.quantile(own.random((4000, FIELDS)) @ self._tilt, 0.5))
-        raw = height(own)
-        inside = [u for u in own.random((40_000, FIELDS)) if u @ self._tilt >= self._level]
-        heights = raw(np.array(inside))
-        self._zero = float(np.quantile(heights, share)) if share else float(heights.min()) - 0.0
-        self._unit = float(np.quantile(heights, 0.5)) - self._zero
-        self._raw = raw
+        points = own.random((20_000, FIELDS))
+        inside = points[points @ self._tilt >= self._level]
+        self._zero, self._unit = 0.0, 0.0
+        while self._unit <= 0:  # the place of a needle may lie outside the conditions
+            self._raw = height(own)
+            heights = self._raw(inside)
+            self._zero = float(np.quantile(heights, share))
+            self._unit = float(np.quantile(heights, 0.5)) - self._zero
 
     def snap(self, units: np.ndarray) -> np.ndarray:
         return np.round(np.clip(units, 0, 1), 4)
@@ -88,11 +90,6 @@ def needle(rng: np.random.Generator) -> Height:
     """A plain without any slope but for a funnel around a random place, which fills less than a tenth of the inside."""
     centre = 0.15 + 0.7 * rng.random(FIELDS)
     return lambda u: np.minimum(np.linalg.norm(u - centre, axis=1), 0.5)
-
-
-def flat(rng: np.random.Generator) -> Height:
-    """The same height everywhere: the edge of a true claim."""
-    return lambda u: np.linspace(0.0, 1e-9, len(u))
 
 
 CASES: dict[str, tuple[Callable[[np.random.Generator], Height], float, float]] = {

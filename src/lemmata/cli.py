@@ -210,7 +210,9 @@ def command_parser() -> argparse.ArgumentParser:
     about = "Search inside a theorem's conditions for a counter-example"
     sub = command("refute", commands.refute, about, name="STUDY, STUDY/FIGURE or STUDY/CLAIM")
     sub.add_argument(
-        "--budget", default="10m", help="a time (90s, 10m, 1h) or a number of points (default: 10m)"
+        "--budget",
+        default="10m",
+        help="a time (90s, 10m, 1h), a number of points, or both (200,10m) (default: 10m)",
     )
     sub.add_argument(
         "--constants", type=float, default=1.0, metavar="C", help="margin asked of order-wise conditions (1)"

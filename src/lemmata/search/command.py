@@ -18,7 +18,7 @@ from lemmata.terminal import print_json, print_prose, print_table
 
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 SEARCHED = ("theorem", "proof")
-"""Sources whose claims `refute STUDY` searches; any claim can be named."""
+"""Sources whose claims `refute STUDY` searches. Any single claim can be named."""
 
 
 def refute(options: argparse.Namespace, workers: int) -> int:
@@ -61,18 +61,20 @@ def chosen(name: str) -> tuple[Study, list[Claim]]:
 
 
 def budget_of(said: str) -> Budget:
-    """A budget as a user writes it: `90s`, `10m`, `1h`, or a number of points.
+    """A budget as a user writes it: `90s`, `10m`, `1h`, a number of points, or both, whichever is spent first.
 
-    >>> budget_of("10m").seconds, budget_of("200").points
-    (600.0, 200.0)
+    >>> budget_of("10m").seconds, budget_of("200").points, budget_of("200,1h").seconds
+    (600.0, 200.0, 3600.0)
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", said)
-    if not found or float(found[1]) <= 0:
-        raise BadInput(
-            f"a budget is a time such as 90s, 10m or 1h, or a number of points such as 200, not '{said}'."
-        )
-    number, unit = float(found[1]), found[2]
-    return Budget(seconds=number * SECONDS[unit]) if unit else Budget(points=number)
+    found: dict[str, float] = {}
+    for word in said.split(","):
+        part = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", word)
+        if not part or float(part[1]) <= 0:
+            raise BadInput(
+                f"a budget is a time such as 90s, 10m or 1h, a number of points such as 200, or 200,10m; not '{said}'."
+            )
+        found["seconds" if part[2] else "points"] = float(part[1]) * SECONDS.get(part[2], 1.0)
+    return Budget(**found)
 
 
 def frontiers(outcomes: Sequence[Outcome]) -> list[Need]:

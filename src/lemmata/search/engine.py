@@ -7,7 +7,7 @@ one that was killed goes on where its stored measurements end.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -24,6 +24,7 @@ Origin = str
 """`random`, `edge`, `guided` or `given`."""
 
 
+@runtime_checkable
 class Landscape(Protocol):
     """What a search needs to know: a box of `size` numbers between 0 and 1, with conditions that cost no training.
 

@@ -2,6 +2,7 @@
 the vote."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from math import inf, log
 from typing import NamedTuple
@@ -344,6 +345,16 @@ def cot_conditions(trial: Reasoning) -> list[Condition]:
         Condition("(7.19) test patterns in the span", inside, 1.0 if inside else 0.0),
         Condition("(7.20) examples l_ts", None, max(trial.test.lengths) / asked),
     ]
+
+
+def cot_conditions_by_batch(trial: Reasoning) -> list[Condition]:
+    """Theorem 4 with the smallest loss eps that the batch allows, B = eps^-2 log M. Then (iii) asks for B >= M log M alone."""
+    s = setting(trial, (log(trial.data.patterns) / trial.descent.batch) ** 0.5)
+    own = {
+        "(ii) iterations T": trial.steps / iterations(s),
+        "(iii) batch B >= max(eps^-2, M) log M": s.batch / (s.patterns * log(s.patterns)),
+    }
+    return [replace(one, margin=own.get(one.name, one.margin)) for one in cot_conditions(trial)]
 
 
 def icl_conditions(trial: Reasoning) -> list[Condition]:

@@ -4,6 +4,7 @@ from lemmata.studies.chain_of_thought.figures import (
     chain,
     checks,
     condition,
+    enough,
     error_over_length,
     iterations,
     layers,
@@ -21,6 +22,6 @@ from lemmata.studies.chain_of_thought.figures.iterations import late_size as lat
 FIGURES = (
     error_over_length.cot_match, error_over_length.cot_trajectory, error_over_length.cot_primacy,
     error_over_length.icl_match, error_over_length.icl_trajectory, error_over_length.icl_primacy,
-    condition.gap, stages.dynamics, layers.steps, layers.sinusoids, chain.chain, span.span, noise.noise, noise.training_noise,
+    condition.gap, enough.enough, stages.dynamics, layers.steps, layers.sinusoids, chain.chain, span.span, noise.noise, noise.training_noise,
     stages.stage_one, iterations.iterations, checks.classes, checks.agreement,
 )  # fmt: skip
