@@ -356,7 +356,7 @@ def _loaded(source: Path) -> str:
 
 
 def _failing(source: Path, error: Exception) -> str:
-    """Tell the user once why kernels are not used: that there is no compiler, or the last error of one that does not compile."""
+    """Tell the user once why kernels are not used: there is no compiler, or what it says about one that does not compile."""
     if not compiler():
         why, about = "there is no C++ compiler", "there is no C++ compiler: steps run in JAX alone, slower."
     else:
