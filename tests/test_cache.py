@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lemmata import cache
+from lemmata.cli import main
 from lemmata.errors import BadInput
 
 
@@ -86,6 +87,29 @@ def test_a_folder_that_others_may_write_to_is_refused(which):
     (cache.cache_folder() / which).chmod(0o770)
     with pytest.raises(BadInput, match="other users may write to"):
         cache.private_folder("programs")
+
+
+@pytest.mark.parametrize("which", [".", "kernels", "kernels/one.so"])
+def test_a_run_is_refused_before_it_writes_anything(which, tmp_path, capsys):
+    """Kernels are prepared by a thread, which must not print a traceback of its own."""
+    cache.save(cache.private_folder("kernels") / "one.so", b"a library")
+    words = [
+        "run",
+        "benign-overfitting/fig4",
+        "--scale",
+        "smoke",
+        "--workers",
+        "0",
+        "--out",
+        str(tmp_path / "s"),
+    ]
+    (cache.cache_folder() / which).chmod(0o777)
+    with pytest.raises(BadInput, match="other users may write to"):
+        cache.require_private_cache()
+    assert main(words) == 2
+    [line] = [line for line in capsys.readouterr().err.splitlines() if line]
+    assert line.startswith("lemmata: other users may write to")
+    assert not (tmp_path / "s").exists()
 
 
 def test_files_and_folders_of_another_user_are_refused(monkeypatch):

@@ -166,6 +166,7 @@ def test_a_kernel_that_does_not_compile_is_told_of_once_and_jax_runs(kernel, cap
     assert told.count("the kernel twice.cc does not compile, and JAX runs in its place: ") == 1
     assert kernels.choices["twice.doubled"] == f"JAX: {kernels.why_not(made.source)}"
     assert kernels.why_not(made.source) in told
+    assert "error:" in told
     assert kernels.state() == "on but for twice.cc"
 
 

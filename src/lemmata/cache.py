@@ -42,6 +42,17 @@ def private_folder(name: str) -> Path:
     return folder
 
 
+def require_private_cache() -> None:
+    """Raise `BadInput` if another user owns a folder of the cache or a file that `save` wrote, or may write to it.
+
+    A run checks this before it starts, as otherwise every cell would fail with the same sentence."""
+    top = cache_folder()
+    folders = [top / name for name in ("checked", "kernels", "programs")]
+    for path in (top, *folders, *(file for folder in folders for file in folder.glob("*"))):
+        with contextlib.suppress(OSError):
+            require_private(path, path.stat())
+
+
 def load(path: Path) -> bytes | None:
     """Read a file that `save` wrote. Returns None if it is missing or differs from its checksum.
 

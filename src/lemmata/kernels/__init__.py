@@ -35,7 +35,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from lemmata.arguments import checks_arguments
 from lemmata.cache import load, private_folder, save
-from lemmata.errors import note
+from lemmata.errors import BadInput, note
 from lemmata.source import headers
 
 Given = ParamSpec("Given")
@@ -356,12 +356,12 @@ def _loaded(source: Path) -> str:
 
 
 def _failing(source: Path, error: Exception) -> str:
-    """Say once what is wrong: for all files that there is no compiler, for each that it does not compile."""
+    """Tell the user once why kernels are not used: there is no compiler, or what it says about one that does not compile."""
     if not compiler():
         why, about = "there is no C++ compiler", "there is no C++ compiler: steps run in JAX alone, slower."
     else:
-        words = str(getattr(error, "stderr", None) or error).strip().splitlines()
-        why = words[-1] if words else type(error).__name__
+        lines = str(getattr(error, "stderr", None) or error).strip().splitlines() or [type(error).__name__]
+        why = next((line for line in reversed(lines) if "error:" in line), lines[-1])
         about = f"the kernel {source.name} does not compile, and JAX runs in its place: {why}"
     if why not in _failed.values():
         note(about)
@@ -370,8 +370,10 @@ def _failing(source: Path, error: Exception) -> str:
 
 
 def prepare(folder: Path) -> None:
-    """Compile the kernels that the modules below a folder name, and those of every training, for processes that will ask for
-    them. JAX is not imported, which takes as long as some of them."""
+    """Compile the kernels that the modules below a folder name, and those of every training, for other processes.
+
+    JAX is not imported, as that takes as long as some of them. The first process that loads a library refuses a cache that is
+    not private; here that is no error."""
     if switch() == "off":
         return
     named = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py")) + '"threefry.cc"'
@@ -379,6 +381,8 @@ def prepare(folder: Path) -> None:
         if f'"{source.name}"' in named and source.name not in switch().split(","):
             try:
                 compiled(source)
+            except BadInput:
+                return
             except (OSError, subprocess.SubprocessError) as error:
                 _failing(source, error)
 

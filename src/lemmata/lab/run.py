@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 
 from lemmata.arguments import checks_arguments
+from lemmata.cache import require_private_cache
 from lemmata.errors import BadInput, few, note, require
 from lemmata.lab.outcome import Outcome
 from lemmata.lab.plan import Plan, plan
@@ -176,6 +177,7 @@ def _begin(number: int, job: Job, workers: int, first: int, lock: contextlib.Exi
     if known and not len(missing) and not store.sound:
         _mend(store)
     elif len(missing) or not known:
+        require_private_cache()
         manifest = {"cells": total, **job.manifest, "sources": by_module}
         lock.enter_context(store.locked())
         store.create(manifest, ids if manifest["cells"] == total else None)
