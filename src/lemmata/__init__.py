@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import matplotlib.figure
     import xarray as xr
 
+    from lemmata.answer import predict
     from lemmata.descent import Descent
     from lemmata.desk import check
     from lemmata.kernels import kernels_on
@@ -39,6 +40,7 @@ __all__ = [
     "export",
     "kernels_on",
     "picture",
+    "predict",
     "run",
     "studies",
     "study",
@@ -54,6 +56,7 @@ _ROOMS = {
     "check": "desk",
     "export": "lab.export",
     "kernels_on": "kernels",
+    "predict": "answer",
     "run": "lab.run",
 }
 _ROOMS |= {"train": "loop"}

@@ -18,7 +18,11 @@ EXAMPLES = {
     "show": ("show benign-overfitting", "show benign-overfitting/fig1"),
     "run": ("run benign-overfitting/fig1", "run benign-overfitting/fig1 --set samples=4,8,12 --seeds 3"),
     "check": ("check benign-overfitting/fig1", "check multihead/margin-order-everywhere --verbose"),
-    "predict": ("predict benign-overfitting --set data.samples=50", "predict shallow-vit --json"),
+    "predict": (
+        "predict benign-overfitting --set samples=50",
+        "predict benign-overfitting --set samples=10,20,50 --plot needs.png",
+        "predict shallow-vit --solve relevant_fraction",
+    ),
     "figure": ("figure benign-overfitting/fig1 --format pdf", "figure runs/benign-overfitting/fig1"),
     "status": ("status runs/benign-overfitting/fig1", "status benign-overfitting/fig1 --json"),
     "verify": ("verify runs/benign-overfitting/fig1", "verify runs/benign-overfitting/fig1/quick"),
@@ -132,6 +136,12 @@ def command_parser() -> argparse.ArgumentParser:
             sub.add_argument(argument, help=meaning)
         return sub
 
+    def printing(sub: argparse.ArgumentParser) -> None:
+        about = "what to print in place of text; a pipe gets rows separated by tabs"
+        sub.add_argument("--format", choices=("json", "csv", "md"), help=about)
+        about = "the same as --format json"
+        sub.add_argument("--json", dest="format", action="store_const", const="json", help=about)
+
     def running(sub: argparse.ArgumentParser, scale: str | None) -> None:
         sub.add_argument(
             "--scale", default=scale, help="smoke (seconds), quick (minutes, the default) or paper"
@@ -197,8 +207,13 @@ def command_parser() -> argparse.ArgumentParser:
     sub = command(
         "predict", commands.predict, "Conditions with margins and predictions, without training", name="STUDY"
     )
-    sub.add_argument("--set", action="append", default=[], metavar="PATH=VALUE")
-    sub.add_argument("--json", action="store_true")
+    about = "set a field; several values give a table: samples=10,20,50"
+    sub.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help=about)
+    about = "find the smallest value of a field at which the study predicts success"
+    sub.add_argument("--solve", metavar="FIELD", help=about)
+    sub.add_argument("--plot", metavar="FILE", help="draw a table: .png, .pdf or .svg")
+    sub.add_argument("--all", action="store_true", help="all predictions in a table, not only the main ones")
+    printing(sub)
     sub = command("figure", commands.figure, "Draw again from stored results", name="STUDY/FIGURE or DIR")
     sub.add_argument("--format", choices=("png", "pdf", "svg"), default="png")
     sub.add_argument("--scale")

@@ -15,6 +15,7 @@ from lemmata.scale import SCALES
 from lemmata.study import Study, studies, study, study_or_package
 from lemmata.terminal import (
     plain_verdict,
+    print_as,
     print_json,
     print_lines,
     print_outcome,
@@ -25,6 +26,8 @@ from lemmata.terminal import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from lemmata.order import Order
 
 
@@ -196,26 +199,75 @@ def check(options: argparse.Namespace) -> int:
 
 
 def predict(options: argparse.Namespace) -> None:
-    from lemmata.trial import put_all
+    from lemmata.answer import Forecast, outcome, solve
+    from lemmata.answer import predict as forecast
 
-    s = study(_study_id(options.name))
-    trial = put_all(s.template(), _changes(options.set))
-    conditions, predictions = s.predict(trial)
-    if options.json:
-        return print_json(
-            {
-                "study": s.id,
-                "conditions": [{"name": c.name, "holds": c.holds, "margin": c.margin} for c in conditions],
-                "predictions": [{"name": p.name, "value": p.value} for p in predictions],
-            }
+    study_id, changes = _study_id(options.name), _changes(options.set)
+    if options.solve:
+        path, value = solve(study_id, options.solve, changes)
+        changes[path] = str(value)
+    found = forecast(study_id, changes)
+    if options.plot:
+        require(
+            not isinstance(found, Forecast),
+            "--plot draws a list of values; give one, such as --set samples=10,20,50.",
         )
-    rows = [
-        (c.name, {True: "met", False: "violated", None: "order only"}[c.holds], _margin(c.margin))
-        for c in conditions
-    ]
-    print_table("Conditions", ("condition", "", "margin (1 = just met)"), rows)
-    value = [(p.name, p.value if isinstance(p.value, str) else f"{p.value:.4g}") for p in predictions]
-    print_table("Predictions", ("what", "value"), value)
+        _save_picture(found.draw(), Path(options.plot))
+    if isinstance(found, Forecast):
+        heads = ("kind", "name", "value", "holds", "remark")
+        rows = [("condition", c.name, f"{c.margin:.6g}", outcome(c.holds), "") for c in found.conditions]
+        rows += [("prediction", name, value, "", why) for name, value, why in found.rows]
+        content = {
+            "study": found.study,
+            "inputs": {path: found.inputs[path] for path in found.inputs},
+            "answer": found.sentence,
+            "goal": found.goal,
+            "success": found.success,
+            "held_against_trainings": list(found.record),
+            "conditions": [{"name": c.name, "holds": c.holds, "margin": c.margin} for c in found.conditions],
+            "predictions": [
+                {"name": p.name, "value": p.value, "vacuous": p.name in found.vacuous}
+                for p in found.predictions
+            ],
+        }
+        if print_as(options.format, heads, rows, content):
+            return
+        if options.solve:
+            print_prose(f"The smallest {path} at which the study predicts success ({found.goal}): {value}\n")
+        if found.sentence:
+            print_prose(found.sentence)
+        print_prose(f"\nInputs: {found.inputs_text}")
+        if found.record:
+            print_prose("\nHow right such predictions were in trainings")
+            for line in found.record:
+                print_prose(line, "  ")
+        everything = options.all or not found.sentence
+        conditions = [c for c in found.conditions if everything or c.holds is False]
+        met = len(found.conditions) - len(conditions)
+        rows = [row for row in found.rows if everything or row[2] or row[0].startswith(found.main)]
+        print()
+        if conditions:
+            shown = [(outcome(c.holds), _margin(c.margin), c.name) for c in conditions]
+            print_table("Conditions", ("", "margin", "condition (margin 1: just met)"), shown)
+        if met:
+            print_prose(
+                f"{_many(met, 'condition')} {'more ' if conditions else ''}met, or without constants (--all)"
+            )
+        print()
+        print_table("Predictions", ("value", "what", ""), [(value, name, why) for name, value, why in rows])
+        if not everything:
+            print_prose(f"{_many(len(found.rows) - len(rows), 'prediction')} more (--all)")
+        return
+    content = {
+        "study": study_id,
+        "settings": [dict(zip(found.table(True)[0], row, strict=True)) for row in found.table(True)[1]],
+    }
+    if print_as(options.format, *found.table(True), content):
+        return
+    head, rows = found.table(options.all)
+    print_table(f"{study_id}: {' x '.join(found.axes)}", head, rows)
+    if any(cell.endswith("*") for row in rows for cell in row):
+        print_prose("* says nothing here: it holds without any theorem, or no training has so many")
 
 
 def figure(options: argparse.Namespace) -> None:
@@ -472,6 +524,20 @@ def _next_commands(order: "Order") -> str:
     if own.claims:
         lines.insert(0, f"  lemmata check {own.study}/{own.id}")
     return "\n".join(lines)
+
+
+def _save_picture(picture: "Figure", path: Path, **options: Any) -> None:
+    """Write a picture to a file; its suffix says in which format."""
+    from lemmata.lab.disk import replacing
+
+    formats = ("png", "pdf", "svg")
+    require(path.suffix[1:] in formats, f"a picture is a file .png, .pdf or .svg, not '{path.name}'.")
+    try:
+        with replacing(path) as temporary:
+            picture.savefig(temporary, format=path.suffix[1:], **options)
+    except OSError as error:
+        raise BadInput(f"cannot write the picture '{path}': {error.strerror or error}.") from None
+    note(f"picture: {path}")
 
 
 def _able(chosen: list[Study]) -> list[Study]:

@@ -7,7 +7,7 @@ The modules of a study (`figures`, `theory`, `ledger`) are loaded when they are 
 import importlib
 import json
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.metadata import entry_points
@@ -20,6 +20,7 @@ from lemmata.errors import BadInput, note, place_of, require, unknown
 if TYPE_CHECKING:
     import xarray as xr
 
+    from lemmata.answer import Answer
     from lemmata.figure import Claim, Figure
     from lemmata.measure.compare import Condition, Verdicts
 
@@ -193,11 +194,20 @@ class Study:
             f"the formulas of '{self.id}' take a {own.__name__} (change the one that `template()` gives), "
             f"not a {type(trial).__name__}.",
         )
+        return self.computed(lambda: theory.predict(trial))
+
+    @cached_property
+    def answer(self) -> "Answer | None":
+        """How it answers what a training needs: `ANSWER` of its module `answer`; None if it has no such module."""
+        return self.module("answer").ANSWER if (self.folder / "answer.py").exists() else None
+
+    def computed(self, formula: Callable[[], Any]) -> Any:
+        """Return what a formula of the study gives; raise `BadInput` where it leaves the numbers of a computer."""
         from jax.errors import JaxRuntimeError
         from numpy.linalg import LinAlgError
 
         try:
-            return theory.predict(trial)
+            return formula()
         except (ArithmeticError, MemoryError, LinAlgError, JaxRuntimeError) as error:
             why = " ".join(f"{type(error).__name__}: {error}".split())
             raise BadInput(

@@ -1,5 +1,6 @@
 """What the commands print: verdicts, tables and JSON. In a terminal they fit its width; in a pipe tabs separate columns."""
 
+import csv
 import json
 import math
 import shutil
@@ -259,7 +260,9 @@ def print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) 
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", padding=(0, 1), pad_edge=False)
+    if title:
+        print(title)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     for name in head:
         table.add_column(name)
     for row in rows:
@@ -314,6 +317,44 @@ def plain_verdict(v: "Verdict") -> dict[str, Any]:
         "looks": v.looks,
         "note": v.note,
     }
+
+
+def print_as(
+    format: str | None, head: Sequence[str], rows: Sequence[Sequence[str]], content: dict[str, Any]
+) -> bool:
+    """Print JSON, CSV or Markdown where a command was asked for it, and tab-separated rows in a pipe.
+
+    Return whether anything was printed; if not, the command prints what suits a terminal.
+    """
+    if format is None and sys.stdout.isatty():
+        return False
+    if format == "json":
+        print_json(content)
+    elif format == "csv":
+        csv.writer(sys.stdout, lineterminator="\n").writerows((head, *rows))
+    elif format == "md":
+        print(markdown_table(head, rows))
+    else:
+        print("\n".join("\t".join(_one_line(cell) for cell in row) for row in (head, *rows)))
+    return True
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown.
+
+    >>> print(markdown_table(("a", "b"), [("1|2", "x")]))
+    | a | b |
+    | --- | --- |
+    | 1\\|2 | x |
+    """
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(
+        f"| {' | '.join(_one_line(cell).replace('|', chr(92) + '|') for cell in row)} |" for row in lines
+    )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def print_json(content: dict[str, Any]) -> None:
