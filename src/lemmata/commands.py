@@ -125,13 +125,12 @@ def run(options: argparse.Namespace) -> int:
             results = order.run(pool, told, options.fail_fast)
     verdicts = own.check(results)
     picture = None
-    if not order.axes:
-        try:
-            picture = order.draw(results, verdicts)
-        except (
-            BadInput
-        ) as error:  # a disk that is full or cannot be written to is no reason not to tell the verdicts
-            note(str(error))
+    try:
+        picture = order.draw(results, verdicts)
+    except (
+        BadInput
+    ) as error:  # a full disk, or a sweep over too many axes: the verdicts are printed all the same
+        note(f"no picture: {error}")
     counts = order.counts()
     report = {
         "study": own.id,

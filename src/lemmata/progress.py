@@ -1,6 +1,7 @@
 """Shows the progress of runs as bars on standard error, or in a notebook."""
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
 
 from lemmata.ending import on_exit
@@ -10,6 +11,11 @@ Progress = Callable[[int, int], None]
 
 Shown = Callable[[str], Progress]
 """A function that returns the `Progress` of a run, given its name."""
+
+
+def wanted(progress: bool | None) -> bool:
+    """Return whether progress is shown: as asked, or by default in a terminal and in a notebook."""
+    return progress if progress is not None else sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 @contextlib.contextmanager
