@@ -127,7 +127,43 @@ def test_progress_is_shown_where_a_person_looks_on(monkeypatch):
 
 
 def test_a_figure_takes_set_and_axes(tmp_path):
-    results = study("multihead").figure("gap").run(
-        "smoke", set={"data.samples": 10}, axes={"data.tokens": [4, 6]}, seeds=1, out=tmp_path
+    results = (
+        study("multihead")
+        .figure("gap")
+        .run("smoke", set={"data.samples": 10}, axes={"data.tokens": [4, 6]}, seeds=1, out=tmp_path)
     )
     assert results.sizes["tokens"] == 2
+
+
+FIGURE = study("benign-overfitting").figure("fig1")
+OF_FIGURE = FIGURE.upheld_by or next(claim.upheld_by for claim in FIGURE.claims if claim.upheld_by)
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("r.nc", b""),
+        ("r.csv", b"samples,"),
+        ("r.json", b'{\n  "claims"'),
+        ("r.tex", b"\\begin{tabular}"),
+        ("r.pdf", b"%PDF"),
+    ],
+)
+def test_results_are_exported_in_every_format(name, start, tmp_path):
+    results = OF_FIGURE.results(FIGURE, "smoke")
+    path = lm.export(results, tmp_path / name, "icml" if name == "r.pdf" else "")
+    assert path.read_bytes().startswith(start)
+    if name == "r.pdf":
+        head, *rows = (tmp_path / "r.csv").read_text().splitlines()
+        assert head == "panel,series,x,y,value"
+        assert len(rows) > 10
+        assert b"/MediaBox [ 0 0 486 " in path.read_bytes()  # 6.75 inches of 72 points
+    with pytest.raises(BadInput, match="can export to"):
+        lm.export(results, tmp_path / "r.xls")
+
+
+def test_unknown_venues_are_refused(tmp_path):
+    with pytest.raises(BadInput, match="did you mean 'icml'"):
+        lm.export(RESULTS, tmp_path / "r.pdf", "icm")
+    with pytest.raises(BadInput, match="a venue is for pictures"):
+        lm.export(RESULTS, tmp_path / "r.nc", "icml")

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from lemmata.descent import Descent
     from lemmata.desk import check
     from lemmata.kernels import kernels_on
-    from lemmata.lab.export import export
-    from lemmata.session import picture, run, train
+    from lemmata.session import export, picture, run, train
     from lemmata.sweep import Axis, Sweep, axis
 
 __all__ = [
@@ -49,7 +48,7 @@ _ROOMS = {
     "Sweep": "sweep",
     "axis": "sweep",
     "check": "desk",
-    "export": "lab.export",
+    "export": "session",
     "kernels_on": "kernels",
     "predict": "answer",
     "picture": "session",

@@ -16,32 +16,37 @@ from lemmata.study import Study, studies, study, study_or_package
 from lemmata.terminal import (
     plain_verdict,
     print_as,
-    print_json,
     print_lines,
     print_outcome,
     print_page,
     print_prose,
     print_table,
     print_verdicts,
+    verdict_rows,
 )
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from lemmata.order import Order
 
 
 def list_studies(options: argparse.Namespace) -> None:
     chosen = [study(_study_id(options.name))] if options.name else list(studies().values())
-    if options.json:
-        return print_json({"studies": [_title_page(s) for s in chosen]})
+    content = {"studies": [_title_page(s) for s in chosen]}
     if not options.name:
+        head = ("study", "figures", "claims", "title")
         rows = [(s.id, str(len(s.figures)), str(len(s.entries)), s.title) for s in chosen]
-        return print_lines(("study", "figures", "claims", "title"), rows)
-    for s in chosen:
-        rows = [("figure", f"{s.id}/{id}", title) for id, title in s.figures.items()]
-        rows += [("claim", f"{s.id}/{claim.id}", claim.statement) for claim in s.entries.values()]
-        print_lines(("", "name", "says"), rows)
+        return print_lines(head, rows) if not print_as(options.format, head, rows, content) else None
+    (s,), head = chosen, ("kind", "name", "says")
+    figures = [("figure", f"{s.id}/{id}", title) for id, title in s.figures.items()]
+    claims = [("claim", f"{s.id}/{claim.id}", claim.statement) for claim in s.entries.values()]
+    kept = [claim for claim in s.entries.values() if claim.headline or options.all]
+    if not print_as(options.format, head, figures + claims, content):
+        print_lines(("figure", "shows"), list(s.figures.items()))
+        print()
+        print_lines(("claim", "says"), [(claim.id, claim.statement) for claim in kept])
+        more = len(claims) - len(kept)
+        print_prose(f"\n{_many(more, 'claim')} more (--all)." if more else "")
+    return None
 
 
 def show(options: argparse.Namespace) -> None:
@@ -142,8 +147,8 @@ def run(options: argparse.Namespace) -> int:
     }
     if law is not None:
         report["exponent"] = {"value": law.value, "interval": [law.low, law.high], "note": law.note}
-    if options.json:
-        print_json(report)
+    if options.format:
+        print_as(options.format, *verdict_rows(verdicts), report)
     else:
         if options.all or options.verbose:
             print_verdicts(verdicts, options.all, options.verbose)
@@ -186,10 +191,10 @@ def check(options: argparse.Namespace) -> int:
         lambda *counts: failures.append(counts),
         lambda orders: _announce(orders, options),
     )
-    if options.json:
-        study_id = _study_id(options.name)
+    if options.format:
         claims = [plain_verdict(v) for v in verdicts]
-        print_json({"study": study_id, "scale": options.scale, "claims": claims})
+        content = {"study": _study_id(options.name), "scale": options.scale, "claims": claims}
+        print_as(options.format, *verdict_rows(verdicts), content)
     else:
         print_verdicts(verdicts, options.all, options.verbose)
     for failed, cells in failures:
@@ -207,14 +212,14 @@ def predict(options: argparse.Namespace) -> None:
         changes[path] = str(value)
     found = forecast(study_id, changes)
     if options.plot:
-        require(
-            not isinstance(found, Forecast),
-            "--plot draws a list of values; give one, such as --set samples=10,20,50.",
-        )
-        _save_picture(found.draw(), Path(options.plot))
+        if isinstance(found, Forecast):
+            raise BadInput("--plot draws a list of values; give one, such as --set samples=10,20,50.")
+        from lemmata.session import save_picture
+
+        note(f"picture: {save_picture(found.draw(), Path(options.plot))}")
     if isinstance(found, Forecast):
         heads = ("kind", "name", "value", "holds", "remark")
-        rows = [("condition", c.name, f"{c.margin:.6g}", outcome(c.holds), "") for c in found.conditions]
+        rows = [("condition", c.name, _margin(c.margin), outcome(c.holds), "") for c in found.conditions]
         rows += [("prediction", name, value, "", why) for name, value, why in found.rows]
         content = {
             "study": found.study,
@@ -274,8 +279,15 @@ def figure(options: argparse.Namespace) -> None:
 
     order = stored_order(options.name, options.scale, options.out)
     results = order.results()
-    folder = Path(options.to) if options.to else None
-    print(order.draw(results, study(order.figure.study).check(results), options.format, folder))
+    folder, verdicts = Path(options.to) if options.to else None, study(order.figure.study).check(results)
+    if not options.venue:
+        return print(order.draw(results, verdicts, options.format or "png", folder))
+    from lemmata.session import save_picture
+
+    name = f"{order.figure.id}-{options.venue}.{options.format or 'pdf'}"
+    path = save_picture(order.picture(results, verdicts), (folder or order.store.path) / name, options.venue)
+    print(path)
+    print(path.with_suffix(".csv"))
 
 
 def status(options: argparse.Namespace) -> None:
@@ -290,8 +302,10 @@ def status(options: argparse.Namespace) -> None:
         order = stored_order(options.dir)
         store, counts = order.store, order.counts()
     manifest = store.manifest
-    if options.json:
-        return print_json({"store": options.dir, **counts, "origins": store.origins(), "manifest": manifest})
+    content = {"store": options.dir, **counts, "origins": store.origins(), "manifest": manifest}
+    if options.format:
+        print_as(options.format, list(counts), [list(map(str, counts.values()))], content)
+        return
     said = {word: manifest.get(word, "") for word in ("study", "figure", "scale", "reading", "draw")}
     reading = f", {said['reading']}" if said["reading"] else ""
     name = f"{said['study']}/{said['figure']} ({said['scale']}{reading}), draw {said['draw']}"
@@ -348,7 +362,7 @@ def work(options: argparse.Namespace) -> None:
 
 def export(options: argparse.Namespace) -> None:
     from lemmata.desk import stored_order
-    from lemmata.lab.export import export as write
+    from lemmata.session import export as write
 
     print(write(stored_order(options.dir).results(), Path(options.to)))
 
@@ -403,11 +417,11 @@ def ledger(options: argparse.Namespace) -> None:
     from dataclasses import asdict
 
     s = study(_study_id(options.name))
-    if options.json:
-        lines = [asdict(line) | {"finding": s.finding(line)} for line in s.ledger]
-        return print_json({"study": s.id, "statements": lines})
+    lines = [asdict(line) | {"finding": s.finding(line)} for line in s.ledger]
     rows = [(line.number, line.says, line.mended, line.held_against, s.finding(line)) for line in s.ledger]
-    print_table(s.title, ("number", "as printed", "as mended", "held against", "finding"), rows)
+    head = ("number", "as printed", "as mended", "held against", "finding")
+    if not print_as(options.format, head, rows, {"study": s.id, "statements": lines}):
+        print_table(s.title, head, rows)
 
 
 def lock(options: argparse.Namespace) -> int:
@@ -448,6 +462,13 @@ def new(options: argparse.Namespace) -> None:
     print(f"  pip install -e {folder}")
     print(f"  python -m pytest {folder}")
     print(f"  lemmata check {options.name}")
+
+
+def complete(options: argparse.Namespace) -> None:
+    """Print what a shell runs at its start to complete the commands."""
+    from lemmata.completion import SCRIPTS
+
+    print(SCRIPTS[options.shell])
 
 
 def cite(options: argparse.Namespace) -> None:
@@ -523,20 +544,6 @@ def _next_commands(order: "Order") -> str:
     if own.claims:
         lines.insert(0, f"  lemmata check {own.study}/{own.id}")
     return "\n".join(lines)
-
-
-def _save_picture(picture: "Figure", path: Path, **options: Any) -> None:
-    """Write a picture to a file; its suffix says in which format."""
-    from lemmata.lab.disk import replacing
-
-    formats = ("png", "pdf", "svg")
-    require(path.suffix[1:] in formats, f"a picture is a file .png, .pdf or .svg, not '{path.name}'.")
-    try:
-        with replacing(path) as temporary:
-            picture.savefig(temporary, format=path.suffix[1:], **options)
-    except OSError as error:
-        raise BadInput(f"cannot write the picture '{path}': {error.strerror or error}.") from None
-    note(f"picture: {path}")
 
 
 def _able(chosen: list[Study]) -> list[Study]:

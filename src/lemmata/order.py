@@ -229,7 +229,7 @@ class Order:
         """The picture, beside the results or in another folder."""
         path = (folder or self.store.path) / f"{self.figure.id}.{format}"
         with _no_screen():
-            picture = self._picture(results, verdicts)
+            picture = self.picture(results, verdicts)
             try:
                 with replacing(path) as temporary:
                     picture.savefig(temporary, dpi=160, bbox_inches="tight", format=format)
@@ -237,7 +237,7 @@ class Order:
                 raise BadInput(f"cannot write the picture '{path}': {error.strerror or error}.") from None
         return path
 
-    def _picture(self, results: xr.Dataset, verdicts: "list[Verdict]") -> "matplotlib.figure.Figure":
+    def picture(self, results: xr.Dataset, verdicts: "list[Verdict]") -> "matplotlib.figure.Figure":
         """Draw results as the figure does; with axes that the figure does not have, as any sweep is drawn."""
         from lemmata.session import picture
 

@@ -1,5 +1,7 @@
 """What a notebook calls: `run`, `train` and `picture`, with the labels, names and boundaries that a study knows."""
 
+import csv
+import io
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,13 +13,17 @@ from jaxtyping import PyTree
 from lemmata import loop
 from lemmata.answer import smallest
 from lemmata.arguments import checks_arguments
-from lemmata.errors import BadInput
+from lemmata.errors import BadInput, require
+from lemmata.lab import export as lab_export
 from lemmata.lab import run as lab
+from lemmata.lab.disk import replace_file
 from lemmata.names import described
+from lemmata.report.latex import latex_table
 from lemmata.results import assemble, place_paths, trials
 from lemmata.rows import Rows
 from lemmata.study import Study, studies
 from lemmata.sweep import Sweep
+from lemmata.terminal import json_text, plain_verdict
 from lemmata.trial import Key, Trial, fields, put
 
 if TYPE_CHECKING:
@@ -85,6 +91,60 @@ def completed(results: xr.Dataset, sweep: Sweep) -> xr.Dataset:
 def own_study(results: xr.Dataset) -> Study | None:
     """Return the study to which the trials of some results belong, if they do."""
     return studies().get(trials(results)[0].name.partition("/")[0])
+
+
+@checks_arguments
+def export(results: xr.Dataset, path: Path | str, venue: str = "") -> Path:
+    """Write results, their verdicts or their picture to a file, and return its path.
+
+    `path`: its suffix chooses what is written. `.nc` (netCDF, everything); `.parquet` and `.csv` (a row for each run);
+        `.json` and `.tex` (the verdicts on a figure's results); `.pdf`, `.png` and `.svg` (the picture).
+    `venue`: the picture fits the page of `neurips`, `icml` or `iclr`. Its numbers are written beside it, as CSV.
+    """
+    path = Path(path)
+    if path.suffix in (".json", ".tex"):
+        own = own_study(results)
+        require(own is not None, "these results belong to no study, so there are no claims to judge.")
+        verdicts = own.check(results)  # pyright: ignore[reportOptionalMemberAccess]
+        text = (
+            latex_table(verdicts)
+            if path.suffix == ".tex"
+            else json_text({"claims": list(map(plain_verdict, verdicts))})
+        )
+        _write(path, f"{text.rstrip()}\n".encode())
+        return path
+    if path.suffix in PICTURES:
+        return save_picture(picture(results), path, venue)
+    require(not venue, f"a venue is for pictures ({', '.join(PICTURES)}), not for '{path.name}'.")
+    return lab_export.export(results, path)
+
+
+PICTURES = (".pdf", ".png", ".svg")
+
+
+def save_picture(drawn: "matplotlib.figure.Figure", path: Path, venue: str = "") -> Path:
+    """Write a picture to a file; for a venue at its width, with the numbers that it shows as CSV beside it."""
+    from lemmata.draw.venue import fit_to_venue, numbers_of
+
+    require(path.suffix in PICTURES, f"a picture is a file {', '.join(PICTURES)}, not '{path.name}'.")
+    page = io.BytesIO()
+    if venue:
+        table = io.StringIO()
+        head = ("panel", "series", "x", "y", "value")
+        csv.writer(table, lineterminator="\n").writerows((head, *numbers_of(drawn)))
+        _write(path.with_suffix(".csv"), table.getvalue().encode())
+        fit_to_venue(drawn, venue).savefig(page, format=path.suffix[1:], bbox_inches=None)
+    else:
+        drawn.savefig(page, format=path.suffix[1:])
+    _write(path, page.getvalue())
+    return path
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        replace_file(path, content)
+    except OSError as error:
+        raise BadInput(f"cannot write '{path}': {error.strerror or error}.") from None
 
 
 # Pictures --------------------------------------------------------------------------------------------------------------

@@ -54,7 +54,8 @@ def print_verdicts(verdicts: "Sequence[Verdict]", everything: bool = False, verb
     In a pipe all claims are printed, a line each, separated by tabs.
     """
     if not sys.stdout.isatty() and not verbose:
-        return _print_rows(verdicts)
+        print_rows(*verdict_rows(verdicts))
+        return
     headlines = [v for v in verdicts if v.headline]
     others = [v for v in verdicts if not v.headline]
     _print_group("Main results", headlines, verbose)
@@ -93,9 +94,7 @@ def print_prose(text: str, indent: str = "") -> None:
 def print_lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a line a row; in a terminal the last column is cut at its width. In a pipe tabs separate columns."""
     if not sys.stdout.isatty():
-        for row in (head, *rows):
-            print("\t".join(row))
-        return
+        return print_rows(head, rows)
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     room = max(width() - sum(widths[:-1]) - 2 * (len(widths) - 1), NARROWEST_TITLE)
     for row in (head, *rows):
@@ -113,8 +112,9 @@ def print_page(markdown: str) -> None:
     _terminal().print(Markdown(markdown))
 
 
-def _print_rows(verdicts: "Sequence[Verdict]") -> None:
-    head = (
+def verdict_rows(verdicts: "Sequence[Verdict]") -> tuple[list[str], list[list[str]]]:
+    """Return the head and the rows of a table of verdicts, a row a claim."""
+    head = [
         "claim",
         "reading",
         "verdict",
@@ -127,24 +127,14 @@ def _print_rows(verdicts: "Sequence[Verdict]") -> None:
         "cells",
         "draw",
         "statement",
-    )
-    print("\t".join(head))
+    ]
+    rows = []
     for v in verdicts:
         numbers = [f"{number:.6g}" for number in (v.measured.value, v.measured.low, v.measured.high)]
         inside = str(v.inside_cells[1]) if v.inside_cells else ""
-        row = (
-            v.id,
-            v.reading,
-            v.verdict,
-            v.word,
-            *numbers,
-            v.within,
-            inside,
-            str(v.cells),
-            str(v.draw),
-            v.statement,
-        )
-        print("\t".join(row))
+        counts = [v.within, inside, str(v.cells), str(v.draw)]
+        rows.append([v.id, v.reading, v.verdict, v.word, *numbers, *counts, v.statement])
+    return head, rows
 
 
 def _print_group(title: str, verdicts: "Sequence[Verdict]", verbose: bool) -> None:
@@ -254,9 +244,7 @@ def condition_text(c: "ConditionCount") -> str:
 def print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table at the width of the terminal; in a pipe, rows separated by tabs."""
     if not sys.stdout.isatty():
-        for row in (head, *rows):
-            print("\t".join(row))
-        return
+        return print_rows(head, rows)
     from rich.markup import escape
     from rich.table import Table
 
@@ -335,8 +323,14 @@ def print_as(
     elif format == "md":
         print(markdown_table(head, rows))
     else:
-        print("\n".join("\t".join(_one_line(cell) for cell in row) for row in (head, *rows)))
+        print_rows(head, rows)
     return True
+
+
+def print_rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table as a pipe gets it: a line a row, tabs between columns, nothing cut."""
+    for row in (head, *rows):
+        print("\t".join(_one_line(cell) for cell in row))
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -358,7 +352,12 @@ def _one_line(text: str) -> str:
 
 
 def print_json(content: dict[str, Any]) -> None:
-    """Print one object; numbers that JSON does not know become null."""
+    """Print one object as JSON."""
+    print(json_text(content))
+
+
+def json_text(content: dict[str, Any]) -> str:
+    """Return one object as JSON; numbers that JSON does not know become null."""
 
     def finite(value: Any) -> Any:
         if isinstance(value, dict):
@@ -367,4 +366,4 @@ def print_json(content: dict[str, Any]) -> None:
             return [finite(item) for item in value]
         return None if isinstance(value, float) and not math.isfinite(value) else value
 
-    print(json.dumps(finite(content), indent=2))
+    return json.dumps(finite(content), indent=2)
