@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lemmata.answer import predict
     from lemmata.descent import Descent
     from lemmata.desk import check
+    from lemmata.hook import Hook
     from lemmata.kernels import kernels_on
     from lemmata.session import export, picture, run, train
     from lemmata.sweep import Axis, Sweep, axis
@@ -28,6 +29,7 @@ __all__ = [
     "Axis",
     "BadInput",
     "Descent",
+    "Hook",
     "Sweep",
     "axis",
     "check",
@@ -45,6 +47,7 @@ __version__ = "0.1.0"
 _ROOMS = {
     "Axis": "sweep",
     "Descent": "descent",
+    "Hook": "hook",
     "Sweep": "sweep",
     "axis": "sweep",
     "check": "desk",

@@ -162,11 +162,12 @@ def picture(results: xr.Dataset, show: str = "") -> "matplotlib.figure.Figure":
 
     >>> picture(xr.Dataset())
     Traceback (most recent call last):
-    lemmata.errors.BadInput: these results do not know their trials; take them as `run` gives them.
+    lemmata.errors.BadInput: these results have no 'status'; take them as `run` gives them.
     """
     from lemmata.draw.sweeps import draw_sweep, wide_axes
 
-    own = own_study(results)
+    require("status" in results, "these results have no 'status'; take them as `run` gives them.")
+    own = own_study(results) if "trial" in results.coords else None
     figure = results.attrs.get("figure")
     if not show and own is not None and isinstance(figure, str) and figure in own.figures:
         drawn = own.figure(figure)

@@ -62,9 +62,10 @@ def print_verdicts(verdicts: "Sequence[Verdict]", everything: bool = False, verb
     if everything or verbose or not headlines:
         _print_group("Other claims", others, verbose)
     elif others:
-        print(
-            f"\n{_counted(others)} among {len(others)} other claim{'s' * (len(others) > 1)} (--all lists them)."
+        said = (
+            f"{_counted(others)} among {len(others)} other claim{'s' * (len(others) > 1)} (--all lists them)."
         )
+        print_prose(f"\n{said}")
     _print_end(verdicts, verbose)
 
 
@@ -155,6 +156,8 @@ def _print_claim(name: str, v: "Verdict", columns: tuple[int, int], verbose: boo
     whole = f"{line}  ({v.within})"
     shown = whole if len(whole) + 2 <= room else line
     if len(shown) + 2 > room:
+        shown = f"{name}  {v.word}  {measured(v)}"
+    if len(shown) + 2 > room:
         shown = f"{name}\n    {v.word}  {measured(v)}"
     print(_painted(glyph, v.verdict) + shown)
     if verbose or v.verdict != "holds":
@@ -181,7 +184,7 @@ def _beside(v: "Verdict") -> list[str]:
 
 
 def _print_end(verdicts: "Sequence[Verdict]", verbose: bool) -> None:
-    print(f"\n{_counted(verdicts)} ({len(verdicts)} verdicts).")
+    print_prose(f"\n{_counted(verdicts)} ({len(verdicts)} verdicts).")
     _print_caution(verdicts)
     if verbose:
         print(f"\nWords\n{textwrap.indent(WORDS, '  ')}")
