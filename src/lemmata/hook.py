@@ -23,6 +23,7 @@ from lemmata.status import CONVERGED
 Measure = Callable[[Any, Any], Any]
 
 
+@checks_arguments
 class Hook:
     """Records measures at some steps of a training.
 
@@ -36,7 +37,6 @@ class Hook:
     [0.0, 4.0]
     """
 
-    @checks_arguments
     def __init__(self, measures: Mapping[str, Measure], every: int = 1):
         require(bool(measures), "a hook needs at least one measure.")
         require(every > 0, f"a hook records every 1 or more steps, not every {every}.")

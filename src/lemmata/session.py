@@ -54,6 +54,16 @@ def run(
     `executor`: any `concurrent.futures.Executor`, in place of `workers`.
     `limit`: how many seconds a cell may take.
     `fail_fast`: whether the first failed cell ends the run.
+
+    >>> from lemmata.sweep import axis
+    >>> from lemmata.trial import Computed
+    >>> class Square(Computed):
+    ...     value: float = 0.0
+    ...
+    ...     def compute(self, key):
+    ...         return {"square": self.value**2}
+    >>> run(Sweep(Square(), (axis("value", (2, 3)),), seeds=(0,))).square.sel(seed=0).values.tolist()
+    [4.0, 9.0]
     """
     return completed(lab.run(sweep, out, workers, progress, executor, limit, fail_fast), sweep)
 
@@ -69,6 +79,10 @@ def train(
     `key`: a random key, in place of that of the cell.
     `data`: samples in place of the drawn ones, of the form that `trial.takes` returns.
     `weights`: initial weights in place of the drawn ones, likewise.
+
+    >>> train(studies())  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    lemmata.errors.BadInput: 'trial' of train takes a Trial, not ...
     """
     record = loop.train(trial, seed, key, data, weights)
     sweep = Sweep(trial, (), (seed,))
@@ -100,6 +114,10 @@ def export(results: xr.Dataset, path: Path | str, venue: str = "") -> Path:
     `path`: its suffix chooses what is written. `.nc` (netCDF, everything); `.parquet` and `.csv` (a row for each run);
         `.json` and `.tex` (the verdicts on a figure's results); `.pdf`, `.png` and `.svg` (the picture).
     `venue`: the picture fits the page of `neurips`, `icml` or `iclr`. Its numbers are written beside it, as CSV.
+
+    >>> export(xr.Dataset(), "results.nc")
+    Traceback (most recent call last):
+    lemmata.errors.BadInput: these results have no 'status'; take them as `run` gives them.
     """
     path = Path(path)
     if path.suffix in (".json", ".tex"):

@@ -201,6 +201,7 @@ class Study:
         """How it answers what a training needs: `ANSWER` of its module `answer`; None if it has no such module."""
         return self.module("answer").ANSWER if (self.folder / "answer.py").exists() else None
 
+    @checks_arguments
     def computed(self, formula: Callable[[], Any]) -> Any:
         """Return what a formula of the study gives; raise `BadInput` where it leaves the numbers of a computer."""
         from jax.errors import JaxRuntimeError
@@ -284,6 +285,10 @@ class Study:
         return f"<b>{escape(self.title)}</b><p>{escape(self.summary)}</p><ul>{figures}</ul>{len(self.entries)} claims"
 
 
+FEWEST_LETTERS = 4
+"""How many letters of an id are enough, where only one study begins with them."""
+
+
 @cache
 def studies() -> dict[str, Study]:
     """Return every study by its id: the lab's own, then those that other packages announce (`lemmata.studies`).
@@ -311,14 +316,18 @@ def studies() -> dict[str, Study]:
 
 @checks_arguments
 def study(id: str) -> Study:
-    """Return the study with this id.
+    """Return the study with this id. Case, underscores and a missing end do not matter where only one study fits.
 
     >>> study("multihead")
     Study('multihead': ... figures, ... claims)
+    >>> study("Benign_Overfitting").id, study("chain").id
+    ('benign-overfitting', 'chain-of-thought')
     """
-    if id not in studies():
-        raise unknown("study", id, studies())
-    return studies()[id]
+    known, plain = studies(), id.lower().replace("_", "-")
+    fitting = [name for name in known if name.startswith(plain)] if len(plain) >= FEWEST_LETTERS else []
+    if plain in known or len(fitting) == 1:
+        return known[plain if plain in known else fitting[0]]
+    raise unknown("study", id, known)
 
 
 @checks_arguments
