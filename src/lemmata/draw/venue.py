@@ -8,6 +8,7 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from lemmata.draw.style import key, lab_style, shared_key
 from lemmata.errors import unknown
 
 WIDTHS = {"neurips": (5.5, 5.5), "icml": (3.25, 6.75), "iclr": (5.5, 5.5)}
@@ -30,6 +31,14 @@ def fit_to_venue(figure: Figure, venue: str) -> Figure:
     before, height = figure.get_size_inches()
     figure.supxlabel("")
     figure.set_size_inches(width, max(height * width / before, min(LOWEST, height)))
+    with lab_style():
+        for shared in [*figure.legends]:  # laid out again, as fewer columns fit
+            shared.remove()
+            shared_key(figure, panels)
+        for axes in panels:
+            own = axes.get_legend()
+            if own is not None:
+                key(axes, own.get_title().get_text())
     for text in figure.findobj(Text):
         text.set_fontsize(min(text.get_fontsize(), LARGEST_FONT))  # pyright: ignore[reportAttributeAccessIssue]
     return figure
