@@ -94,7 +94,7 @@ def test_every_command_has_two_examples_that_are_commands(capsys):
         with pytest.raises(SystemExit):
             main([word, "--help"])
         told = capsys.readouterr().out
-        assert len(EXAMPLES[word]) == 2
+        assert len(EXAMPLES[word]) >= 2
         for line in EXAMPLES[word]:
             assert f"\n  lemmata {line}\n" in told
             command_parser().parse_args(shlex.split(line))

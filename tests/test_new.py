@@ -95,7 +95,7 @@ def test_a_registered_study_is_checked_against_its_lock(written, capsys):
             "figures/steps.py",
             "np.log(results.shrink)",
             "np.log(results.shrinks)",
-            "'factor-of-a-step' on `refuted_by`: AttributeError: 'Dataset' object has no attribute 'shrinks' "
+            "'factor-of-a-step' on `refuted_by`: AttributeError: 'Results' object has no attribute 'shrinks' "
             f"({PACKAGE}/figures/steps.py, line {MEASURED})",
         ),
         (

@@ -38,7 +38,7 @@ def test_dir_lists_every_public_name():
 def test_a_trial_shows_all_its_fields_and_those_that_differ_first():
     changed = put_all(TRIAL, {"data.samples": 7, "simulator": "gram"})
     head, *table = rows(changed._repr_html_())
-    assert head == ["field", "value", "default"]
+    assert head == ["field", "value", "default", "meaning", "symbol"]
     assert {row[0]: row[1] for row in table} == {path: str(value) for path, value in fields(changed).items()}
     assert {row[0] for row in table[:3]} == {"data.samples", "simulator", "descent.logs"}
     assert "samples=7" in repr(changed)

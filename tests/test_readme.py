@@ -121,6 +121,7 @@ def test_the_python_of_the_readme_makes_the_picture_of_make_demo():
         options.name, options.scale, changes=changes, seeds=options.seeds, reading=options.reading
     )
     del given["workers"]
+    given["changes"] = given.pop("set")
     ours = study("benign-overfitting").figure(given.pop("figure")).order(**given)
     assert [cell.id for cell in ours.sweep.cells] == [cell.id for cell in theirs.sweep.cells]
     assert len(ours.sweep.cells) == 120  # the caption says so

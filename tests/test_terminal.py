@@ -124,3 +124,14 @@ def test_a_list_has_a_line_a_row_and_is_whole_in_a_pipe(printed):
     assert out[2] == "three  y"
     piped = printed(*rows, by=lambda given: print_lines(("name", "says"), given), tty=False)
     assert piped == f"name\tsays\none\t{'x' * 200}\nthree\ty\n"
+
+
+def test_sixty_verdicts_take_a_line_each_and_reasons_only_where_they_do_not_hold(printed):
+    many = [
+        replace(FLOOR, id=f"boundary-exponent-{n}", headline=True, statement="It is so", source="theorem")
+        for n in range(60)
+    ]
+    out = printed(*many, replace(LAW, id="one"), columns=80).splitlines()
+    assert sum(line.startswith("✓ boundary-exponent-") for line in out) == 60
+    assert len(out) < 80
+    assert out[2].startswith("✗ one")

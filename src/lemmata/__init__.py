@@ -13,32 +13,30 @@ from lemmata import guard
 guard.apply()
 
 import lemmata.studies  # noqa: E402, F401  (loaded later, the package would hide the function of its name)
-from lemmata.arguments import checks_arguments  # noqa: E402  (the guard comes before anything that may start JAX)
-from lemmata.errors import BadInput  # noqa: E402
+from lemmata.errors import BadInput  # noqa: E402  (the guard comes before anything that may start JAX)
 from lemmata.study import studies, study  # noqa: E402
 
 if TYPE_CHECKING:
-    import matplotlib.figure
-    import xarray as xr
-
+    from lemmata.answer import predict
     from lemmata.descent import Descent
     from lemmata.desk import check
+    from lemmata.hook import Hook
     from lemmata.kernels import kernels_on
-    from lemmata.lab.export import export
-    from lemmata.lab.run import run
-    from lemmata.loop import train
+    from lemmata.session import export, picture, run, train
     from lemmata.sweep import Axis, Sweep, axis
 
 __all__ = [
     "Axis",
     "BadInput",
     "Descent",
+    "Hook",
     "Sweep",
     "axis",
     "check",
     "export",
     "kernels_on",
     "picture",
+    "predict",
     "run",
     "studies",
     "study",
@@ -49,34 +47,17 @@ __version__ = "0.1.0"
 _ROOMS = {
     "Axis": "sweep",
     "Descent": "descent",
+    "Hook": "hook",
     "Sweep": "sweep",
     "axis": "sweep",
     "check": "desk",
-    "export": "lab.export",
+    "export": "session",
     "kernels_on": "kernels",
-    "run": "lab.run",
+    "predict": "answer",
+    "picture": "session",
+    "run": "session",
+    "train": "session",
 }
-_ROOMS |= {"train": "loop"}
-
-
-@checks_arguments
-def picture(results: "xr.Dataset") -> "matplotlib.figure.Figure":
-    """Draw the results of a figure, with their verdicts.
-
-    `results` is what `Figure.run` returns: its attributes name the study and the figure.
-
-    >>> import xarray
-    >>> picture(xarray.Dataset())
-    Traceback (most recent call last):
-    lemmata.errors.BadInput: these results do not name their study and figure; take them as `Figure.run` gives them.
-    """
-    of_study, of_figure = (results.attrs.get(word) for word in ("study", "figure"))
-    if not (isinstance(of_study, str) and isinstance(of_figure, str)):
-        raise BadInput(
-            "these results do not name their study and figure; take them as `Figure.run` gives them."
-        )
-    own = study(of_study)
-    return own.figure(of_figure).draw(results, own.check(results))
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lemmata import __version__, commands, device, ending
+from lemmata.completion import SCRIPTS, candidates
 from lemmata.errors import BadInput, clipped, note
 from lemmata.study import studies
 
@@ -22,15 +23,22 @@ EXAMPLES = {
         "refute chain-of-thought/cot-to-zero --budget 200",
         "refute multihead --budget 10m --frontier",
     ),
-    "predict": ("predict benign-overfitting --set data.samples=50", "predict shallow-vit --json"),
-    "figure": ("figure benign-overfitting/fig1 --format pdf", "figure runs/benign-overfitting/fig1"),
+    "predict": (
+        "predict benign-overfitting --set samples=50",
+        "predict benign-overfitting --set samples=10,20,50 --plot needs.png",
+        "predict shallow-vit --solve relevant_fraction",
+    ),
+    "figure": (
+        "figure benign-overfitting/fig1 --format pdf",
+        "figure runs/benign-overfitting/fig1 --venue neurips",
+    ),
     "status": ("status runs/benign-overfitting/fig1", "status benign-overfitting/fig1 --json"),
     "verify": ("verify runs/benign-overfitting/fig1", "verify runs/benign-overfitting/fig1/quick"),
     "repair": ("repair runs/benign-overfitting/fig1", "repair runs/benign-overfitting/fig1/quick"),
     "work": ("work runs/benign-overfitting/fig1/quick", "work /shared/fig1"),
     "export": (
         "export benign-overfitting/fig1 --to results.nc",
-        "export runs/benign-overfitting/fig1 --to results.parquet",
+        "export runs/benign-overfitting/fig1 --to claims.json",
     ),
     "report": ("report", "report benign-overfitting --to benign.html"),
     "ledger": ("ledger benign-overfitting", "ledger multihead --json"),
@@ -38,9 +46,15 @@ EXAMPLES = {
     "new": ("new double-descent", "new my-study"),
     "data": ("data", "data get mnist --from mnist.npz"),
     "cite": ("cite benign-overfitting", "cite multihead"),
+    "complete": ("complete bash", "complete zsh"),
     "bench": ("bench multihead", "bench --only steps --rounds 3"),
 }
 """Two examples of each command, for its `--help`."""
+
+
+EXPORTED = (
+    ".nc (everything), .parquet, .csv (a row a run), .json, .tex (verdicts), .pdf, .png, .svg (picture)"
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,7 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is None:
         ending.install_signal_handlers()
-    options = command_parser().parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["--complete"]:  # asked by a shell, see `lemmata complete`
+        print("\n".join(candidates(command_parser(), words[1:])))
+        return 0
+    options = command_parser().parse_args(words)
     try:
         with _workers_started(options):
             code = options.command(options) or 0
@@ -142,6 +160,12 @@ def command_parser() -> argparse.ArgumentParser:
         sub.add_argument("--json", action="store_true", help="one JSON object on standard output")
         sub.add_argument("--strict", action="store_true", help="exit code 1 if a claim is refuted")
 
+    def printing(sub: argparse.ArgumentParser) -> None:
+        about = "what to print in place of text; a pipe gets rows separated by tabs"
+        sub.add_argument("--format", choices=("json", "csv", "md"), help=about)
+        about = "the same as --format json"
+        sub.add_argument("--json", dest="format", action="store_const", const="json", help=about)
+
     def where(sub: argparse.ArgumentParser) -> None:
         sub.add_argument(
             "--workers", type=int, help="worker processes (default: one a core; 0: none but this one)"
@@ -171,14 +195,15 @@ def command_parser() -> argparse.ArgumentParser:
         where(sub)
         sub.add_argument("--fail-fast", action="store_true", help="stop at the first cell that fails")
         sub.add_argument("--out", help="folder of the results (default: runs/STUDY/FIGURE/SCALE)")
-        sub.add_argument("--json", action="store_true", help="one JSON object on standard output")
+        printing(sub)
         sub.add_argument("--strict", action="store_true", help="exit code 1 if a cell or a claim failed")
         sub.add_argument("--all", action="store_true", help="list all claims, not only the main results")
         sub.add_argument("--verbose", action="store_true", help="with statements, conditions and a legend")
 
     sub = command("list", commands.list_studies, "The studies; the figures and claims of one")
     sub.add_argument("name", nargs="?", default="", metavar="STUDY", help="list its figures and claims")
-    sub.add_argument("--json", action="store_true")
+    sub.add_argument("--all", action="store_true", help="all claims of a study, not only the main results")
+    printing(sub)
     sub = command("show", commands.show, "What a study or figure says, its notation, decisions and cost")
     sub.add_argument("name", nargs="?", default="", help="STUDY or STUDY/FIGURE")
     sub.add_argument("--system", action="store_true", help="what trains here: compiler, kernels, JAX, device")
@@ -225,23 +250,28 @@ def command_parser() -> argparse.ArgumentParser:
     sub = command(
         "predict", commands.predict, "Conditions with margins and predictions, without training", name="STUDY"
     )
-    sub.add_argument("--set", action="append", default=[], metavar="PATH=VALUE")
-    sub.add_argument("--json", action="store_true")
+    about = "set a field; several values give a table: samples=10,20,50"
+    sub.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help=about)
+    about = "find the smallest value of a field at which the study predicts success"
+    sub.add_argument("--solve", metavar="FIELD", help=about)
+    sub.add_argument("--plot", metavar="FILE", help="draw a table: .png, .pdf or .svg")
+    sub.add_argument("--all", action="store_true", help="all predictions in a table, not only the main ones")
+    printing(sub)
     sub = command("figure", commands.figure, "Draw again from stored results", name="STUDY/FIGURE or DIR")
-    sub.add_argument("--format", choices=("png", "pdf", "svg"), default="png")
+    sub.add_argument("--format", choices=("png", "pdf", "svg"), help="png is the default")
+    about = "a PDF at the width of its page, with the numbers as CSV beside it"
+    sub.add_argument("--venue", choices=("neurips", "icml", "iclr"), help=about)
     sub.add_argument("--scale")
     sub.add_argument("--out", help="folder of the results")
     sub.add_argument("--to", help="folder of the picture (default: beside the results)")
-    command("status", commands.status, "What a store holds", dir="DIR").add_argument(
-        "--json", action="store_true"
-    )
+    printing(command("status", commands.status, "What a store holds", dir="DIR"))
     command("verify", commands.verify, "Is a store whole", dir="DIR")
     command("repair", commands.repair, "Rebuild what is damaged in a store from what is whole", dir="DIR")
     command(
         "work", commands.work, "Work on what a run with --on spool or slurm offers in its folder", dir="DIR"
     )
-    sub = command("export", commands.export, "Results as netCDF or parquet", dir="DIR")
-    sub.add_argument("--to", required=True, metavar="FILE.nc|FILE.parquet")
+    sub = command("export", commands.export, "Results, verdicts or the picture as a file", dir="DIR")
+    sub.add_argument("--to", required=True, metavar="FILE", help=EXPORTED)
     about = "One self-contained HTML page from what is stored, or only its verdicts (FILE.md, FILE.json)"
     sub = command("report", commands.report, about)
     sub.add_argument("studies", nargs="*", metavar="STUDY", help="default: all that have results")
@@ -253,7 +283,7 @@ def command_parser() -> argparse.ArgumentParser:
         "Every numbered statement of the paper and what it is held against",
         name="STUDY",
     )
-    sub.add_argument("--json", action="store_true")
+    printing(sub)
     sub = command("lock", commands.lock, "Register what the claims measure; changed claims get fresh seeds")
     sub.add_argument("studies", nargs="*", metavar="STUDY", help="a study or its package (default: all)")
     sub.add_argument(
@@ -262,7 +292,7 @@ def command_parser() -> argparse.ArgumentParser:
     about = "Write a package with a working study of your own"
     command("new", commands.new, about, name="name of the study and of the folder, such as double-descent")
     sub = command("data", commands.data, "Real data sets: list them, get one, verify those that are here")
-    sub.add_argument("--json", action="store_true")
+    printing(sub)
     verbs = sub.add_subparsers(dest="verb", metavar="get|verify", parser_class=_Parser)
     verb = verbs.add_parser("get", help="Download a data set, or read it with --from")
     verb.add_argument("set", metavar="NAME", help="a data set (see lemmata data)")
@@ -270,6 +300,9 @@ def command_parser() -> argparse.ArgumentParser:
     verb.add_argument("--from", dest="source", type=Path, metavar="PATH", help=about)
     verb = verbs.add_parser("verify", help="Check the data sets that are here")
     verb.add_argument("set", nargs="?", metavar="NAME", help="a data set (default: all that are here)")
+    about = "What to add to ~/.bashrc or ~/.zshrc, so that Tab completes"
+    sub = command("complete", commands.complete, about)
+    sub.add_argument("shell", choices=tuple(SCRIPTS))
     command("cite", commands.cite, "BibTeX of the paper", name="STUDY")
     sub = command(
         "bench", commands.bench, "Measure speed against PyTorch and JAX by hand (from a clone of the project)"

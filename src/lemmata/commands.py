@@ -15,13 +15,14 @@ from lemmata.scale import SCALES
 from lemmata.study import Study, studies, study, study_or_package
 from lemmata.terminal import (
     plain_verdict,
-    print_json,
+    print_as,
     print_lines,
     print_outcome,
     print_page,
     print_prose,
     print_table,
     print_verdicts,
+    verdict_rows,
 )
 
 if TYPE_CHECKING:
@@ -30,15 +31,22 @@ if TYPE_CHECKING:
 
 def list_studies(options: argparse.Namespace) -> None:
     chosen = [study(_study_id(options.name))] if options.name else list(studies().values())
-    if options.json:
-        return print_json({"studies": [_title_page(s) for s in chosen]})
+    content = {"studies": [_title_page(s) for s in chosen]}
     if not options.name:
+        head = ("study", "figures", "claims", "title")
         rows = [(s.id, str(len(s.figures)), str(len(s.entries)), s.title) for s in chosen]
-        return print_lines(("study", "figures", "claims", "title"), rows)
-    for s in chosen:
-        rows = [("figure", f"{s.id}/{id}", title) for id, title in s.figures.items()]
-        rows += [("claim", f"{s.id}/{claim.id}", claim.statement) for claim in s.entries.values()]
-        print_lines(("", "name", "says"), rows)
+        return print_lines(head, rows) if not print_as(options.format, head, rows, content) else None
+    (s,), head = chosen, ("kind", "name", "says")
+    figures = [("figure", f"{s.id}/{id}", title) for id, title in s.figures.items()]
+    claims = [("claim", f"{s.id}/{claim.id}", claim.statement) for claim in s.entries.values()]
+    kept = [claim for claim in s.entries.values() if claim.headline or options.all]
+    if not print_as(options.format, head, figures + claims, content):
+        print_lines(("figure", "shows"), list(s.figures.items()))
+        print()
+        print_lines(("claim", "says"), [(claim.id, claim.statement) for claim in kept])
+        more = len(claims) - len(kept)
+        print_prose(f"\n{_many(more, 'claim')} more (--all)." if more else "")
+    return None
 
 
 def show(options: argparse.Namespace) -> None:
@@ -123,13 +131,12 @@ def run(options: argparse.Namespace) -> int:
             results = order.run(pool, told, options.fail_fast)
     verdicts = own.check(results)
     picture = None
-    if not order.axes:
-        try:
-            picture = order.draw(results, verdicts)
-        except (
-            BadInput
-        ) as error:  # a disk that is full or cannot be written to is no reason not to tell the verdicts
-            note(str(error))
+    try:
+        picture = order.draw(results, verdicts)
+    except (
+        BadInput
+    ) as error:  # a full disk, or a sweep over too many axes: the verdicts are printed all the same
+        note(f"no picture: {error}")
     counts = order.counts()
     report = {
         "study": own.id,
@@ -141,8 +148,8 @@ def run(options: argparse.Namespace) -> int:
     }
     if law is not None:
         report["exponent"] = {"value": law.value, "interval": [law.low, law.high], "note": law.note}
-    if options.json:
-        print_json(report)
+    if options.format:
+        print_as(options.format, *verdict_rows(verdicts), report)
     else:
         if options.all or options.verbose:
             print_verdicts(verdicts, options.all, options.verbose)
@@ -185,11 +192,16 @@ def check(options: argparse.Namespace) -> int:
         lambda *counts: failures.append(counts),
         lambda orders: _announce(orders, options),
     )
-    if options.json:
-        study_id = _study_id(options.name)
+    if options.format:
         claims = [plain_verdict(v) for v in verdicts]
-        version = study(study_id).version
-        print_json({"study": study_id, "version": version, "scale": options.scale, "claims": claims})
+        study_id = _study_id(options.name)
+        content = {
+            "study": study_id,
+            "version": study(study_id).version,
+            "scale": options.scale,
+            "claims": claims,
+        }
+        print_as(options.format, *verdict_rows(verdicts), content)
     else:
         print_verdicts(verdicts, options.all, options.verbose)
     for failed, cells in failures:
@@ -204,26 +216,75 @@ def refute(options: argparse.Namespace) -> int:
 
 
 def predict(options: argparse.Namespace) -> None:
-    from lemmata.trial import put_all
+    from lemmata.answer import Forecast, outcome, solve
+    from lemmata.answer import predict as forecast
 
-    s = study(_study_id(options.name))
-    trial = put_all(s.template(), _changes(options.set))
-    conditions, predictions = s.predict(trial)
-    if options.json:
-        return print_json(
-            {
-                "study": s.id,
-                "conditions": [{"name": c.name, "holds": c.holds, "margin": c.margin} for c in conditions],
-                "predictions": [{"name": p.name, "value": p.value} for p in predictions],
-            }
-        )
-    rows = [
-        (c.name, {True: "met", False: "violated", None: "order only"}[c.holds], _margin(c.margin))
-        for c in conditions
-    ]
-    print_table("Conditions", ("condition", "", "margin (1 = just met)"), rows)
-    value = [(p.name, p.value if isinstance(p.value, str) else f"{p.value:.4g}") for p in predictions]
-    print_table("Predictions", ("what", "value"), value)
+    study_id, changes = _study_id(options.name), _changes(options.set)
+    if options.solve:
+        path, value = solve(study_id, options.solve, changes)
+        changes[path] = str(value)
+    found = forecast(study_id, changes)
+    if options.plot:
+        if isinstance(found, Forecast):
+            raise BadInput("--plot draws a list of values; give one, such as --set samples=10,20,50.")
+        from lemmata.session import save_picture
+
+        note(f"picture: {save_picture(found.draw(), Path(options.plot))}")
+    if isinstance(found, Forecast):
+        heads = ("kind", "name", "value", "holds", "remark")
+        rows = [("condition", c.name, _margin(c.margin), outcome(c.holds), "") for c in found.conditions]
+        rows += [("prediction", name, value, "", why) for name, value, why in found.rows]
+        content = {
+            "study": found.study,
+            "inputs": {path: found.inputs[path] for path in found.inputs},
+            "answer": found.sentence,
+            "goal": found.goal,
+            "success": found.success,
+            "held_against_trainings": list(found.record),
+            "conditions": [{"name": c.name, "holds": c.holds, "margin": c.margin} for c in found.conditions],
+            "predictions": [
+                {"name": p.name, "value": p.value, "vacuous": p.name in found.vacuous}
+                for p in found.predictions
+            ],
+        }
+        if print_as(options.format, heads, rows, content):
+            return
+        if options.solve:
+            print_prose(f"The smallest {path} at which the study predicts success ({found.goal}): {value}\n")
+        if found.sentence:
+            print_prose(found.sentence)
+        print_prose(f"\nInputs: {found.inputs_text}")
+        if found.record:
+            print_prose("\nHow right such predictions were in trainings")
+            for line in found.record:
+                print_prose(line, "  ")
+        everything = options.all or not found.sentence
+        conditions = [c for c in found.conditions if everything or c.holds is False]
+        met = len(found.conditions) - len(conditions)
+        rows = [row for row in found.rows if everything or row[2] or row[0].startswith(found.main)]
+        print()
+        if conditions:
+            shown = [(outcome(c.holds), _margin(c.margin), c.name) for c in conditions]
+            print_table("Conditions", ("", "margin", "condition (margin 1: just met)"), shown)
+        if met:
+            print_prose(
+                f"{_many(met, 'condition')} {'more ' if conditions else ''}met, or without constants (--all)"
+            )
+        print()
+        print_table("Predictions", ("value", "what", ""), [(value, name, why) for name, value, why in rows])
+        if not everything:
+            print_prose(f"{_many(len(found.rows) - len(rows), 'prediction')} more (--all)")
+        return
+    content = {
+        "study": study_id,
+        "settings": [dict(zip(found.table(True)[0], row, strict=True)) for row in found.table(True)[1]],
+    }
+    if print_as(options.format, *found.table(True), content):
+        return
+    head, rows = found.table(options.all)
+    print_table(f"{study_id}: {' x '.join(found.axes)}", head, rows)
+    if any(cell.endswith("*") for row in rows for cell in row):
+        print_prose("* says nothing here: it holds without any theorem, or no training has so many")
 
 
 def figure(options: argparse.Namespace) -> None:
@@ -231,8 +292,15 @@ def figure(options: argparse.Namespace) -> None:
 
     order = stored_order(options.name, options.scale, options.out)
     results = order.results()
-    folder = Path(options.to) if options.to else None
-    print(order.draw(results, study(order.figure.study).check(results), options.format, folder))
+    folder, verdicts = Path(options.to) if options.to else None, study(order.figure.study).check(results)
+    if not options.venue:
+        return print(order.draw(results, verdicts, options.format or "png", folder))
+    from lemmata.session import save_picture
+
+    name = f"{order.figure.id}-{options.venue}.{options.format or 'pdf'}"
+    path = save_picture(order.picture(results, verdicts), (folder or order.store.path) / name, options.venue)
+    print(path)
+    print(path.with_suffix(".csv"))
 
 
 def status(options: argparse.Namespace) -> None:
@@ -247,8 +315,10 @@ def status(options: argparse.Namespace) -> None:
         order = stored_order(options.dir)
         store, counts = order.store, order.counts()
     manifest = store.manifest
-    if options.json:
-        return print_json({"store": options.dir, **counts, "origins": store.origins(), "manifest": manifest})
+    content = {"store": options.dir, **counts, "origins": store.origins(), "manifest": manifest}
+    if options.format:
+        print_as(options.format, list(counts), [list(map(str, counts.values()))], content)
+        return
     said = {word: manifest.get(word, "") for word in ("study", "figure", "scale", "reading", "draw")}
     reading = f", {said['reading']}" if said["reading"] else ""
     name = f"{said['study']}/{said['figure']} ({said['scale']}{reading}), draw {said['draw']}"
@@ -305,7 +375,7 @@ def work(options: argparse.Namespace) -> None:
 
 def export(options: argparse.Namespace) -> None:
     from lemmata.desk import stored_order
-    from lemmata.lab.export import export as write
+    from lemmata.session import export as write
 
     print(write(stored_order(options.dir).results(), Path(options.to)))
 
@@ -371,11 +441,11 @@ def ledger(options: argparse.Namespace) -> None:
     from dataclasses import asdict
 
     s = study(_study_id(options.name))
-    if options.json:
-        lines = [asdict(line) | {"finding": s.finding(line)} for line in s.ledger]
-        return print_json({"study": s.id, "statements": lines})
+    lines = [asdict(line) | {"finding": s.finding(line)} for line in s.ledger]
     rows = [(line.number, line.says, line.mended, line.held_against, s.finding(line)) for line in s.ledger]
-    print_table(s.title, ("number", "as printed", "as mended", "held against", "finding"), rows)
+    head = ("number", "as printed", "as mended", "held against", "finding")
+    if not print_as(options.format, head, rows, {"study": s.id, "statements": lines}):
+        print_table(s.title, head, rows)
 
 
 def lock(options: argparse.Namespace) -> int:
@@ -416,6 +486,13 @@ def new(options: argparse.Namespace) -> None:
     print(f"  pip install -e {folder}")
     print(f"  python -m pytest {folder}")
     print(f"  lemmata check {options.name}")
+
+
+def complete(options: argparse.Namespace) -> None:
+    """Print what a shell runs at its start to complete the commands."""
+    from lemmata.completion import SCRIPTS
+
+    print(SCRIPTS[options.shell])
 
 
 def cite(options: argparse.Namespace) -> None:

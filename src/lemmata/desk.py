@@ -100,7 +100,7 @@ def check(
     name: str,
     scale: str = "quick",
     workers: int = 0,
-    changes: Mapping[str, Any] | None = None,
+    set: Mapping[str, Any] | None = None,
     seeds: int | None = None,
     out: str | None = None,
     inside: bool = False,
@@ -138,12 +138,12 @@ def check(
     require(budget is None or budget > 0, f"a budget is a number of trainings, not {budget}.")
     orders: dict[tuple[str, str], Order] = {}
     if store_folder(name) is not None:
-        order = place_order(name, changes=dict(changes or {}), seeds=seeds, out=out)
+        order = place_order(name, changes=dict(set or {}), seeds=seeds, out=out)
         orders = {(order.figure.id, order.reading): order}
     for id in dict.fromkeys(claim.figure for claim in claims if not orders):
         figure = chosen.figure(id)
         for reading in figure.readings or [""]:
-            order = figure.order(scale, changes=dict(changes or {}), seeds=seeds, reading=reading)
+            order = figure.order(scale, changes=dict(set or {}), seeds=seeds, reading=reading)
             folder = Path(out) / id / reading.replace(" ", "-") if out else None
             orders[id, reading] = replace(order, out=folder)
     for order in orders.values():

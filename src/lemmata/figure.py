@@ -405,9 +405,9 @@ class Figure(Shown):
         self,
         scale: str = "quick",
         workers: int = 0,
-        progress: bool = False,
+        progress: bool | None = None,
         executor: "Executor | None" = None,
-        changes: Mapping[str, Any] | None = None,
+        set: Mapping[str, Any] | None = None,
         axes: Mapping[str, Sequence[Any]] | None = None,
         seeds: int | None = None,
         out: Path | str | None = None,
@@ -416,13 +416,14 @@ class Figure(Shown):
         """Run what is missing of the figure and return its results.
 
         `workers`: the number of worker processes; 0 runs everything in this process.
-        `progress`: whether a progress bar is shown on standard error.
+        `progress`: whether a progress bar is shown; by default in a terminal and in a notebook.
         `executor`: any `concurrent.futures.Executor`, in place of `workers`.
+        `set`: fields or axes by dotted path, with their new values.
         The others are those of `order`.
         """
         from lemmata.order import run_here
 
-        return run_here(self.order(scale, changes, axes, seeds, out, reading), workers, progress, executor)
+        return run_here(self.order(scale, set, axes, seeds, out, reading), workers, progress, executor)
 
     @checks_arguments
     def draw(self, results: Results, verdicts: "list[Verdict] | None" = None) -> "matplotlib.figure.Figure":

@@ -23,8 +23,9 @@ from lemmata.lab.run import Job, carry_out, carry_out_all, require_some
 from lemmata.lab.segment import among
 from lemmata.lab.store import Store
 from lemmata.lab.store_status import cell_counts
+from lemmata.names import described
 from lemmata.progress import Progress, Shown
-from lemmata.results import assemble
+from lemmata.results import assemble, place_paths
 from lemmata.rows import Rows
 from lemmata.source import digests
 from lemmata.sweep import Sweep, axis
@@ -32,6 +33,8 @@ from lemmata.trial import describe, fields
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+
+    import matplotlib.figure
 
     from lemmata.figure import Figure
     from lemmata.lab.pool import Pool
@@ -226,13 +229,19 @@ class Order:
         """The picture, beside the results or in another folder."""
         path = (folder or self.store.path) / f"{self.figure.id}.{format}"
         with _no_screen():
-            picture = self.figure.draw(results, verdicts)
+            picture = self.picture(results, verdicts)
             try:
                 with replacing(path) as temporary:
                     picture.savefig(temporary, dpi=160, bbox_inches="tight", format=format)
             except OSError as error:
                 raise BadInput(f"cannot write the picture '{path}': {error.strerror or error}.") from None
         return path
+
+    def picture(self, results: xr.Dataset, verdicts: "list[Verdict]") -> "matplotlib.figure.Figure":
+        """Draw results as the figure does; with axes that the figure does not have, as any sweep is drawn."""
+        from lemmata.session import picture
+
+        return picture(results) if self.axes else self.figure.draw(results, verdicts)
 
     def _completed(self, sweep: Sweep, rows: Rows) -> xr.Dataset:
         known = {
@@ -244,7 +253,8 @@ class Order:
             "looks": self.looks,
             "changed": ", ".join([*self.changes, *self.axes]),
         }
-        return self.figure.complete(assemble(sweep, rows, known))
+        results = self.figure.complete(assemble(sweep, rows, known))
+        return described(results, paths=place_paths(sweep))
 
     def _require_own_store(self) -> None:
         existing = self.store.recovered_manifest if self.store.exists else {}
@@ -267,13 +277,13 @@ def run_all(
 
 
 def run_here(
-    order: Order, workers: int = 0, progress: bool = False, executor: "Executor | None" = None
+    order: Order, workers: int = 0, progress: bool | None = None, executor: "Executor | None" = None
 ) -> xr.Dataset:
     """Run one order with a pool of its own, and return its results."""
     from lemmata.lab.pool import Pool
-    from lemmata.progress import bar, silence
+    from lemmata.progress import bar, silence, wanted
 
-    with Pool(workers, executor) as pool, bar(order.name) if progress else silence() as told:
+    with Pool(workers, executor) as pool, bar(order.name) if wanted(progress) else silence() as told:
         return order.run(pool, told)
 
 

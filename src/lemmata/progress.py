@@ -1,6 +1,7 @@
 """Shows the progress of runs as bars on standard error, or in a notebook."""
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
 
 from lemmata.ending import on_exit
@@ -10,6 +11,15 @@ Progress = Callable[[int, int], None]
 
 Shown = Callable[[str], Progress]
 """A function that returns the `Progress` of a run, given its name."""
+
+
+WIDE = 80
+"""From this width of the terminal on there is room for a bar and the time that a run has taken so far."""
+
+
+def wanted(progress: bool | None) -> bool:
+    """Return whether progress is shown: as asked, or by default in a terminal and in a notebook."""
+    return progress if progress is not None else sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 @contextlib.contextmanager
@@ -25,15 +35,14 @@ def bars() -> Iterator[Shown]:
     )
     from rich.progress import Progress as Bar
 
+    console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(),
+        *([BarColumn(), TimeElapsedColumn()] if console.width >= WIDE else []),
         MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
         TimeRemainingColumn(),
+        TextColumn("left"),
     )
-    console = Console(stderr=True)
     with Bar(*columns, console=console) as shown, on_exit(lambda: console.show_cursor(True)):
 
         def begin(name: str) -> Progress:

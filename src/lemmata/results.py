@@ -35,6 +35,30 @@ class TrialRef:
         return self
 
 
+class Results(xr.Dataset):
+    """A Dataset whose files and tables leave out the coordinate `trial`, as no file can hold its objects."""
+
+    __slots__ = ()
+
+    def plain(self) -> xr.Dataset:
+        """Return a Dataset of numbers and words alone."""
+        kept = self.drop_vars("trial", errors="ignore")
+        return xr.Dataset(kept.data_vars, kept.coords, kept.attrs)
+
+    def where(self, *arguments: Any, **options: Any) -> "Results":  # xarray itself returns a plain Dataset
+        found = super().where(*arguments, **options)
+        return Results(found.data_vars, found.coords, found.attrs)
+
+    def to_netcdf(self, *arguments: Any, **options: Any) -> Any:
+        return self.plain().to_netcdf(*arguments, **options)
+
+    def to_zarr(self, *arguments: Any, **options: Any) -> Any:
+        return self.plain().to_zarr(*arguments, **options)
+
+    def to_dataframe(self, *arguments: Any, **options: Any) -> Any:
+        return self.plain().to_dataframe(*arguments, **options)
+
+
 @dataclass(frozen=True)
 class Question:
     """What an adaptive run of a figure refines: the critical value of one axis (`threshold`) as a power of another (`over`).
@@ -118,7 +142,7 @@ def require_results_of(results: xr.Dataset, study: str, figures: Collection[str]
 # How they are made -----------------------------------------------------------------------------------------------------
 
 
-def assemble(sweep: Sweep, rows: Rows, attrs: Mapping[str, Any] | None = None) -> xr.Dataset:
+def assemble(sweep: Sweep, rows: Rows, attrs: Mapping[str, Any] | None = None) -> Results:
     """Make the results of a sweep from the records of its cells. Cells without a record are NaN."""
     dims, cells = sweep.dims, sweep.cells
     positions = {name: {label: i for i, label in enumerate(labels)} for name, labels in dims.items()}
@@ -165,9 +189,14 @@ def assemble(sweep: Sweep, rows: Rows, attrs: Mapping[str, Any] | None = None) -
                 steps[at][: len(own)] = own
             coords["step"] = ((*axes, "log"), steps)
     try:
-        return xr.Dataset(variables, coords, attrs=dict(attrs or {}))
+        return Results(variables, coords, attrs=dict(attrs or {}))
     except ValueError as error:  # a record with the name of an axis, or a dimension of two lengths
         raise BadInput(f"the records do not fit into one table: {' '.join(str(error).split())}.") from None
+
+
+def place_paths(sweep: Sweep) -> dict[str, str]:
+    """Return the dotted path of the field that each axis sets, for axes that set one field."""
+    return {one.name: one.place for one in sweep.axes if isinstance(one.place, str)}
 
 
 @runtime_checkable

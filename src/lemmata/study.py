@@ -7,7 +7,7 @@ The modules of a study (`figures`, `theory`, `ledger`) are loaded when they are 
 import importlib
 import json
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.metadata import entry_points
@@ -20,6 +20,7 @@ from lemmata.errors import BadInput, note, place_of, require, unknown
 if TYPE_CHECKING:
     import xarray as xr
 
+    from lemmata.answer import Answer
     from lemmata.figure import Claim, Figure
     from lemmata.measure.compare import Condition, Verdicts
 
@@ -207,11 +208,21 @@ class Study:
             f"the formulas of '{self.id}' take a {own.__name__} (change the one that `template()` gives), "
             f"not a {type(trial).__name__}.",
         )
+        return self.computed(lambda: theory.predict(trial))
+
+    @cached_property
+    def answer(self) -> "Answer | None":
+        """How it answers what a training needs: `ANSWER` of its module `answer`; None if it has no such module."""
+        return self.module("answer").ANSWER if (self.folder / "answer.py").exists() else None
+
+    @checks_arguments
+    def computed(self, formula: Callable[[], Any]) -> Any:
+        """Return what a formula of the study gives; raise `BadInput` where it leaves the numbers of a computer."""
         from jax.errors import JaxRuntimeError
         from numpy.linalg import LinAlgError
 
         try:
-            return theory.predict(trial)
+            return formula()
         except (ArithmeticError, MemoryError, LinAlgError, JaxRuntimeError) as error:
             why = " ".join(f"{type(error).__name__}: {error}".split())
             raise BadInput(
@@ -288,6 +299,10 @@ class Study:
         return f"<b>{escape(self.title)}</b><p>{escape(self.summary)}</p><ul>{figures}</ul>{len(self.entries)} claims"
 
 
+FEWEST_LETTERS = 4
+"""How many letters of an id are enough, where only one study begins with them."""
+
+
 @cache
 def studies() -> dict[str, Study]:
     """Return every study by its id: the lab's own, then those that other packages announce (`lemmata.studies`).
@@ -315,14 +330,18 @@ def studies() -> dict[str, Study]:
 
 @checks_arguments
 def study(id: str) -> Study:
-    """Return the study with this id.
+    """Return the study with this id. Case, underscores and a missing end do not matter where only one study fits.
 
     >>> study("multihead")
     Study('multihead': ... figures, ... claims)
+    >>> study("Benign_Overfitting").id, study("chain").id
+    ('benign-overfitting', 'chain-of-thought')
     """
-    if id not in studies():
-        raise unknown("study", id, studies())
-    return studies()[id]
+    known, plain = studies(), id.lower().replace("_", "-")
+    fitting = [name for name in known if name.startswith(plain)] if len(plain) >= FEWEST_LETTERS else []
+    if plain in known or len(fitting) == 1:
+        return known[plain if plain in known else fitting[0]]
+    raise unknown("study", id, known)
 
 
 @checks_arguments

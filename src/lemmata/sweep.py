@@ -13,6 +13,7 @@ import numpy as np
 
 from lemmata.arguments import checks_arguments
 from lemmata.errors import BadInput, require, require_memory, shortened
+from lemmata.names import name_of
 from lemmata.notebook import Sheet, Shown, html, labels_text
 from lemmata.trial import (
     Trial,
@@ -233,9 +234,12 @@ class Cells(Sequence[Cell]):
 def _trial_sheet(trial: Trial) -> Sheet:
     """The settable fields of a trial; those that differ from the default come first."""
     default = _defaults(type(trial))
-    rows = [(path, str(value), str(default.get(path, ""))) for path, value in fields(trial).items()]
+    rows = []
+    for path, value in fields(trial).items():
+        name = name_of(type(trial), path)
+        rows.append((path, str(value), str(default.get(path, "")), name.meaning, name.symbol))
     rows.sort(key=lambda row: row[1] == row[2])
-    return Sheet(kind(trial), ("field", "value", "default"), rows)
+    return Sheet(kind(trial), ("field", "value", "default", "meaning", "symbol"), rows)
 
 
 def _defaults(kind_of_trial: type[Trial]) -> Mapping[str, Any]:

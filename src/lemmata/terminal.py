@@ -1,5 +1,6 @@
 """What the commands print: verdicts, tables and JSON. In a terminal they fit its width; in a pipe tabs separate columns."""
 
+import csv
 import json
 import math
 import shutil
@@ -58,7 +59,8 @@ def print_verdicts(verdicts: "Sequence[Verdict]", everything: bool = False, verb
     In a pipe all claims are printed, a line each, separated by tabs.
     """
     if not sys.stdout.isatty() and not verbose:
-        return _print_rows(verdicts)
+        print_rows(*verdict_rows(verdicts))
+        return
     headlines = [v for v in verdicts if v.headline]
     others = [v for v in verdicts if not v.headline]
     shared = shared_conditions(verdicts) if verbose else []
@@ -70,9 +72,10 @@ def print_verdicts(verdicts: "Sequence[Verdict]", everything: bool = False, verb
     if everything or verbose or not headlines:
         _print_group("Other claims", others, verbose, shared)
     elif others:
-        print(
-            f"\n{_counted(others)} among {len(others)} other claim{'s' * (len(others) > 1)} (--all lists them)."
+        said = (
+            f"{_counted(others)} among {len(others)} other claim{'s' * (len(others) > 1)} (--all lists them)."
         )
+        print_prose(f"\n{said}")
     _print_end(verdicts, verbose)
 
 
@@ -102,9 +105,7 @@ def print_prose(text: str, indent: str = "") -> None:
 def print_lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a line a row; in a terminal the last column is cut at its width. In a pipe tabs separate columns."""
     if not sys.stdout.isatty():
-        for row in (head, *rows):
-            print("\t".join(row))
-        return
+        return print_rows(head, rows)
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     room = max(width() - sum(widths[:-1]) - 2 * (len(widths) - 1), NARROWEST_TITLE)
     for row in (head, *rows):
@@ -122,8 +123,9 @@ def print_page(markdown: str) -> None:
     _terminal().print(Markdown(markdown))
 
 
-def _print_rows(verdicts: "Sequence[Verdict]") -> None:
-    head = (
+def verdict_rows(verdicts: "Sequence[Verdict]") -> tuple[list[str], list[list[str]]]:
+    """Return the head and the rows of a table of verdicts, a row a claim."""
+    head = [
         "claim",
         "reading",
         "verdict",
@@ -136,24 +138,14 @@ def _print_rows(verdicts: "Sequence[Verdict]") -> None:
         "cells",
         "draw",
         "statement",
-    )
-    print("\t".join(head))
+    ]
+    rows = []
     for v in verdicts:
         numbers = [f"{number:.6g}" for number in (v.measured.value, v.measured.low, v.measured.high)]
         inside = str(v.inside_cells[1]) if v.inside_cells else ""
-        row = (
-            v.id,
-            v.reading,
-            v.verdict,
-            v.word,
-            *numbers,
-            v.within,
-            inside,
-            str(v.cells),
-            str(v.draw),
-            v.statement,
-        )
-        print("\t".join(row))
+        counts = [v.within, inside, str(v.cells), str(v.draw)]
+        rows.append([v.id, v.reading, v.verdict, v.word, *numbers, *counts, v.statement])
+    return head, rows
 
 
 def shared_conditions(verdicts: "Sequence[Verdict]") -> list[str]:
@@ -182,6 +174,8 @@ def _print_claim(
     whole = f"{line}  ({v.within})"
     shown = whole if len(whole) + 2 <= room else line
     if len(shown) + 2 > room:
+        shown = f"{name}  {v.word}  {measured(v)}"
+    if len(shown) + 2 > room:
         shown = f"{name}\n    {v.word}  {measured(v)}"
     print(_painted(glyph, v.verdict) + shown)
     if verbose or v.verdict != "holds":
@@ -209,7 +203,7 @@ def _beside(v: "Verdict") -> list[str]:
 
 
 def _print_end(verdicts: "Sequence[Verdict]", verbose: bool) -> None:
-    print(f"\n{_counted(verdicts)} ({len(verdicts)} verdicts).")
+    print_prose(f"\n{_counted(verdicts)} ({len(verdicts)} verdicts).")
     _print_caution(verdicts)
     if verbose:
         print("\nWords")
@@ -275,13 +269,13 @@ def condition_text(c: "ConditionCount") -> str:
 def print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table at the width of the terminal; in a pipe, rows separated by tabs."""
     if not sys.stdout.isatty():
-        for row in (head, *rows):
-            print("\t".join(row))
-        return
+        return print_rows(head, rows)
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", padding=(0, 1), pad_edge=False)
+    if title:
+        print(title)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     for name in head:
         table.add_column(name)
     for row in rows:
@@ -338,8 +332,57 @@ def plain_verdict(v: "Verdict") -> dict[str, Any]:
     }
 
 
+def print_as(
+    format: str | None, head: Sequence[str], rows: Sequence[Sequence[str]], content: dict[str, Any]
+) -> bool:
+    """Print JSON, CSV or Markdown where a command was asked for it, and tab-separated rows in a pipe.
+
+    Return whether anything was printed; if not, the command prints what suits a terminal.
+    """
+    if format is None and sys.stdout.isatty():
+        return False
+    if format == "json":
+        print_json(content)
+    elif format == "csv":
+        csv.writer(sys.stdout, lineterminator="\n").writerows((head, *rows))
+    elif format == "md":
+        print(markdown_table(head, rows))
+    else:
+        print_rows(head, rows)
+    return True
+
+
+def print_rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table as a pipe gets it: a line a row, tabs between columns, nothing cut."""
+    for row in (head, *rows):
+        print("\t".join(_one_line(cell) for cell in row))
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown.
+
+    >>> print(markdown_table(("a", "b"), [("1|2", "x")]))
+    | a | b |
+    | --- | --- |
+    | 1\\|2 | x |
+    """
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(
+        f"| {' | '.join(_one_line(cell).replace('|', chr(92) + '|') for cell in row)} |" for row in lines
+    )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
 def print_json(content: dict[str, Any]) -> None:
-    """Print one object; numbers that JSON does not know become null."""
+    """Print one object as JSON."""
+    print(json_text(content))
+
+
+def json_text(content: dict[str, Any]) -> str:
+    """Return one object as JSON; numbers that JSON does not know become null."""
 
     def finite(value: Any) -> Any:
         if isinstance(value, dict):
@@ -348,4 +391,4 @@ def print_json(content: dict[str, Any]) -> None:
             return [finite(item) for item in value]
         return None if isinstance(value, float) and not math.isfinite(value) else value
 
-    print(json.dumps(finite(content), indent=2))
+    return json.dumps(finite(content), indent=2)

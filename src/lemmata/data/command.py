@@ -5,7 +5,7 @@ from typing import Any
 
 from lemmata.data import store
 from lemmata.data.catalogue import CATALOGUE, DataSet
-from lemmata.terminal import print_json, print_table
+from lemmata.terminal import print_as, print_table
 
 
 def run(options: argparse.Namespace) -> int:
@@ -13,14 +13,11 @@ def run(options: argparse.Namespace) -> int:
     if options.verb == "get":
         print(store.get(options.set, options.source))
         return 0
-    return _verify(options.set) if options.verb == "verify" else _list(options.json)
+    return _verify(options.set) if options.verb == "verify" else _list(options.format)
 
 
-def _list(as_json: bool) -> int:
+def _list(format: str | None) -> int:
     found = [_described(one) for one in CATALOGUE.values()]
-    if as_json:
-        print_json({"folder": str(store.data_folder()), "data_sets": found})
-        return 0
     rows = [
         (
             one["id"],
@@ -34,7 +31,8 @@ def _list(as_json: bool) -> int:
         for one in found
     ]
     head = ("data set", "here", "MB", "meant for figures of", "licence", "citation", "where")
-    print_table(f"Data sets in {store.data_folder()}", head, rows)
+    if not print_as(format, head, rows, {"folder": str(store.data_folder()), "data_sets": found}):
+        print_table(f"Data sets in {store.data_folder()}", head, rows)
     return 0
 
 

@@ -284,7 +284,8 @@ def _runs(results: "xr.Dataset") -> str:
     if reading := results.attrs.get("reading"):
         said.append(f"reading: {reading}")
     lost = [f"{count} {name}" for name, count in statuses(results).items() if name != STATUS[CONVERGED]]
-    return "; ".join(filter(None, (", ".join(said), "runs: " + ", ".join(lost) if lost else ""))) + "."
+    text = "; ".join(filter(None, (", ".join(said), "runs: " + ", ".join(lost) if lost else "")))
+    return f"{text}." if text else ""
 
 
 def statuses(results: "xr.Dataset") -> Mapping[str, int]:

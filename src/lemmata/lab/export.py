@@ -1,4 +1,4 @@
-"""Exports results to netCDF (everything) or parquet (one row a run, scalars only)."""
+"""Exports results to netCDF (everything), parquet or CSV (one row a run, scalars only)."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ from lemmata.lab.disk import replacing
 def export(results: xr.Dataset, path: Path | str) -> Path:
     """Write results to a file and return its path.
 
-    `path`: its suffix chooses the format: `.nc` for netCDF (everything) or `.parquet` (a row for each run).
+    `path`: its suffix chooses the format: `.nc` for netCDF (everything), `.parquet` or `.csv` (a row for each run).
 
     The coordinate `trial` is left out, as no file can hold its objects. A complex variable becomes two.
 
@@ -36,8 +36,11 @@ def export(results: xr.Dataset, path: Path | str) -> Path:
             elif path.suffix == ".parquet":
                 scalars = [name for name in plain.data_vars if set(plain[name].dims) <= runs]
                 plain[scalars].to_dataframe().reset_index().to_parquet(temporary)
+            elif path.suffix == ".csv":
+                scalars = [name for name in plain.data_vars if set(plain[name].dims) <= runs]
+                plain[scalars].to_dataframe().reset_index().to_csv(temporary, index=False)
             else:
-                raise BadInput(f"can export to .nc (netCDF) or .parquet, not to '{path.name}'.")
+                raise BadInput(f"can export to .nc (netCDF), .parquet or .csv, not to '{path.name}'.")
     except ImportError as error:
         raise BadInput(f"cannot export to '{path.name}': {error}; install lemmata[export].") from None
     except (OSError, RuntimeError) as error:  # netCDF's own

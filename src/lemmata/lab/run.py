@@ -21,7 +21,7 @@ from lemmata.lab.segment import among
 from lemmata.lab.spool import Spool
 from lemmata.lab.store import Store
 from lemmata.lab.work import Chunk, run_chunk
-from lemmata.progress import Progress, bar, silence
+from lemmata.progress import Progress, bar, silence, wanted
 from lemmata.results import assemble
 from lemmata.rows import Rows
 from lemmata.source import sources as sources_of
@@ -35,7 +35,7 @@ def run(
     sweep: Sweep,
     out: Path | str | None = None,
     workers: int = 0,
-    progress: bool = False,
+    progress: bool | None = None,
     executor: Executor | None = None,
     limit: float | None = None,
     fail_fast: bool = False,
@@ -45,7 +45,7 @@ def run(
     `sweep`: a sweep of your own.
     `out`: the folder that keeps the results, where the same call finds them again. Without it they are only returned.
     `workers`: the number of worker processes; 0 runs everything in this process.
-    `progress`: whether a progress bar is shown on standard error.
+    `progress`: whether a progress bar is shown; by default in a terminal and in a notebook.
     `executor`: any `concurrent.futures.Executor`, in place of `workers`.
     `limit`: how many seconds a cell may take.
     `fail_fast`: whether the first failed cell ends the run.
@@ -62,7 +62,7 @@ def run(
     [4.0, 9.0]
     """
     with tempfile.TemporaryDirectory() as nowhere, Pool(workers, executor, limit) as pool:
-        with bar("sweep") if progress else silence() as progress_bar:
+        with bar("sweep") if wanted(progress) else silence() as progress_bar:
             store = Store(out or nowhere)
             rows = carry_out(sweep, store, {"trial": describe(sweep.template)}, pool, progress_bar, fail_fast)
         return assemble(sweep, rows)

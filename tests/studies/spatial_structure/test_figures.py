@@ -70,7 +70,7 @@ def test_samples_needed_beyond_the_grid_enter_as_bounds():
 )
 def test_bad_settings_are_refused_before_any_work(change, says, tmp_path):
     with pytest.raises(BadInput, match=says):
-        STUDY.figure("fig4").run("smoke", changes=change, out=tmp_path)
+        STUDY.figure("fig4").run("smoke", set=change, out=tmp_path)
     assert not any(tmp_path.iterdir())
 
 

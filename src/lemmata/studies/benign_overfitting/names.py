@@ -1,0 +1,36 @@
+"""Names of the fields and records of the study: meaning and symbol in the paper."""
+
+from lemmata.names import Name
+
+NAMES = {
+    "data.signal_norm": Name("norm of the signals", "|mu|"),
+    "data.weak_noise": Name("standard deviation of weak noise", "sigma_p"),
+    "data.noise_ratio": Name("strong over weak noise", "C_p"),
+    "data.samples": Name("training samples", "N"),
+    "data.tokens": Name("tokens of a sample", "M"),
+    "data.orthogonal_noise": Name("whether noise is projected off the signals"),
+    "data.balanced_labels": Name("whether labels alternate"),
+    "network.key_dim": Name("dimension of queries and keys", "d_h"),
+    "network.value_dim": Name("dimension of values", "d_v"),
+    "network.init_divisor": Name("what the start of PyTorch is divided by"),
+    "network.readout_divisor": Name("what the start of the read-out is divided by"),
+    "network.std_qk": Name("standard deviation of initial queries and keys", "sigma_h"),
+    "network.std_value": Name("standard deviation of initial values", "sigma_V"),
+    "network.readout_norm": Name("norm of the read-out", "|w_O|"),
+    "network.init": Name("law of the initial weights"),
+    "ramp_steps": Name("steps over which the step size grows"),
+    "ramp_start": Name("first step size over the last one"),
+    "value_rate": Name("factor on the step size of the values"),
+    "sampling": Name("tokens drawn, or reduced variables drawn in law"),
+    "snr": Name("signal-to-noise ratio", "SNR"),
+    "control": Name("number of samples times the squared signal-to-noise ratio", "N SNR^2"),
+    "signal_wins": Name("share of samples in which the signal has the largest value"),
+    "signal_leads": Name("first step at which the signal leads 3M times", "T1"),
+    "noise_leads": Name("first step at which the strong noise leads 3M times", "T1"),
+    "slope_leaves": Name("first step at which a loss derivative leaves [0.45, 0.55]", "T2"),
+    "steps": Name("steps until the target loss", "T3"),
+    "test_attention": Name("attention on fresh data, by query and key", "phi"),
+    "attention": Name("attention, by query and key", "phi"),
+    "query_norm_change": Name("largest factor by which a squared query norm changed"),
+    "key_norm_change": Name("largest factor by which a squared key norm changed"),
+}
