@@ -41,10 +41,10 @@ FIGURES = {
 }
 """For each kernel a figure that it is used in, with fewer seeds. The ratio is that of the whole figure."""
 
+FIRST_STEPS = 20
+
 TESTS = ("chain_outcomes.cc",)
 """Kernels that test a trained network, and are called in no step."""
-
-FIRST_STEPS = 20
 
 
 def seconds(command: list[str], **environment: str) -> tuple[float, str]:
