@@ -2,8 +2,8 @@
 
 `python -m benchmarks.kernels [FILE ...] [--repeat N]` stores what it measures in `results/kernels.json`, which
 `benchmarks/README.md` shows. Times are processor seconds of all processes, the C++ compiler included, as machines are shared.
-The forms take turns, and the fastest turn of each counts. Steps have the sizes of the figure at the scales `quick` and `paper`.
-A kernel stays if it is 1.5 times as fast in steps of either scale or in the cold figure.
+The forms take turns, and the fastest turn of each counts. A kernel stays if it is 1.5 times as fast in steps or in the cold
+figure.
 """
 
 import argparse
@@ -22,9 +22,6 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "kernels.json"
 ENOUGH = 1.5
 
-SCALES = {"steps": "quick", "paper steps": "paper"}
-"""Where results keep the times of a step, and the scale whose sizes it has."""
-
 FIGURES = {
     "chain_fresh.cc": ("chain-of-thought/fig7-3a", "--seeds", "1"),
     "chain_outcomes.cc": ("chain-of-thought/fig7-3a", "--seeds", "1"),
@@ -41,10 +38,10 @@ FIGURES = {
 }
 """For each kernel a figure that it is used in, with fewer seeds. The ratio is that of the whole figure."""
 
+FIRST_STEPS = 20
+
 TESTS = ("chain_outcomes.cc",)
 """Kernels that test a trained network, and are called in no step."""
-
-FIRST_STEPS = 20
 
 
 def seconds(command: list[str], **environment: str) -> tuple[float, str]:
@@ -77,19 +74,12 @@ def measured(source: str, repeat: int) -> dict[str, Any]:
                     command = ["benchmarks.shares", figure, *flags, "--inside", f"{folder}/{turn}"]
                     took, _ = seconds(command, **where)
                     found.setdefault(turn, {}).setdefault(form, []).append(took)
+    _, printed = seconds(["benchmarks.kernels", "--steps", source])
     best = {turn: {form: min(times) for form, times in both.items()} for turn, both in found.items()}
-    return {"figure": " ".join([figure, *flags]), **measured_steps(source), **best}
+    return {"figure": " ".join([figure, *flags]), "steps": json.loads(printed.splitlines()[-1]), **best}
 
 
-def measured_steps(source: str) -> dict[str, Any]:
-    """Return microseconds of a kernel's steps at both scales, each measured in a process of its own."""
-    printed = {
-        name: seconds(["benchmarks.kernels", source, "--steps", scale])[1] for name, scale in SCALES.items()
-    }
-    return {name: json.loads(text.splitlines()[-1]) for name, text in printed.items()}
-
-
-def steps(source: str, scale: str) -> dict[str, float] | None:
+def steps(source: str) -> dict[str, float] | None:
     """Return processor microseconds of a step with the kernel and without, as the runs of a small chunk take it.
 
     Every measurement takes the first `FIRST_STEPS` steps. Later ones can be those of runs that have stopped, which cost more or
@@ -105,7 +95,7 @@ def steps(source: str, scale: str) -> dict[str, float] | None:
 
     figure, *_ = FIGURES[source]
     with tempfile.TemporaryDirectory() as folder, double():
-        template = place_order(figure, scale, out=folder).sweep.template
+        template = place_order(figure, "quick", out=folder).sweep.template
         if not isinstance(template, Descending):
             return None
         trial, keys = with_precision(template), jax.random.split(new_key(0), 4 if template.lockstep else 1)
@@ -143,15 +133,15 @@ def ratio(both: dict[str, float] | None) -> float | None:
 
 def earns(result: dict[str, Any]) -> bool:
     """Whether a kernel pays for its lines."""
-    return max(ratio(result[what]) or 0 for what in (*SCALES, "cold")) >= ENOUGH
+    return max(ratio(result[what]) or 0 for what in ("steps", "cold")) >= ENOUGH
 
 
 def section() -> str:
     """What is kept, as a section of the README."""
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     rows = [
-        "| kernel | lines | step, µs | step | step, paper | cold figure | warm figure | of |",
-        "|---|---|---|---|---|---|---|---|",
+        "| kernel | lines | step, µs | step | cold figure | warm figure | of |",
+        "|---|---|---|---|---|---|---|",
     ]
     for source, result in sorted(results.items()):
         path = HERE.parent / "src" / "lemmata" / "kernels" / source
@@ -159,7 +149,7 @@ def section() -> str:
             continue
         step = result.get("steps")
         micro = f"{step['kernel']:.1f} for {step['jax']:.1f}" if step else ""
-        shown = (ratio(result.get(what)) for what in (*SCALES, "cold", "warm"))
+        shown = (ratio(result.get(what)) for what in ("steps", "cold", "warm"))
         ratios = ["" if r is None else f"{r:.2f}" for r in shown]
         lines = str(len(path.read_text().splitlines()))
         rows.append("| " + " | ".join([source, lines, micro, *ratios, f"`{result['figure']}`"]) + " |")
@@ -170,16 +160,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sources", nargs="*", metavar="FILE")
     parser.add_argument("--repeat", type=int, default=1)
-    parser.add_argument("--steps", metavar="SCALE", help="only print the times of a step at this scale")
+    parser.add_argument("--steps", metavar="FILE", help="only print the times of a step")
     options = parser.parse_args()
+    if options.steps:
+        print(json.dumps(steps(options.steps)))
+        return
     for source in options.sources or FIGURES:
-        if options.steps:
-            print(json.dumps(steps(source, options.steps)))
-            continue
         results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
         results[source] = found = measured(source, options.repeat)
         RESULTS.write_text(json.dumps(dict(sorted(results.items())), indent=1) + "\n")
-        ratios = (f"{what} {ratio(found[what]) or float('nan'):.2f}" for what in (*SCALES, "cold", "warm"))
+        ratios = (f"{what} {ratio(found[what]) or float('nan'):.2f}" for what in ("steps", "cold", "warm"))
         print(f"{source}: {', '.join(ratios)}; {'stays' if earns(found) else 'goes'}", flush=True)
 
 
