@@ -101,6 +101,8 @@ def search(
         if first:
             proposed = [(land.snap(units), "given") for units in first[:left]]
             first = first[left:]
+        elif not land.size:
+            return trace  # there is nothing to vary
         else:
             proposed = _proposals(land, trace, guide, rng, left, number)
         number += 1

@@ -103,7 +103,7 @@ class Problem:
             found = declared(self.figure.space, self.base)
         else:
             asked = None if self.conditions is None or not self.looked(self.base) else self.conditions
-            found = moved_by(self.base, asked, moved)
+            found = moved_by(self.base, asked, moved) or moved_by(self.base, None, moved)
         by_name = {a.name: a for a in whole.axes}
         axes = [of_axis(by_name[name], self.base) for name, a in self._pinned.items() if callable(a.place)]
         return [one for one in found if one.name.partition("[")[0] not in moved] + [a for a in axes if a]

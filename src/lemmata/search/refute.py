@@ -31,6 +31,9 @@ CANDIDATES = len(decide.SHARES)
 CONFIRMING = 10
 """Fresh seeds of a candidate."""
 
+LARGEST_CONSTANT = 10.0
+"""The largest constant that an order-wise condition may hide before a refutation of it touches the theorem."""
+
 PROBES = 300
 """Random points that are looked at to learn how much of the box is inside."""
 
@@ -146,8 +149,34 @@ def refute(
         problem = Problem(study, own, cost, folder, pool, constant)
         mine = Budget(budget.points, budget.seconds / max(able, 1))
         found += _searched(problem, mine, alarm, seed, lambda points, name=name: shown(name, points))
+    found = [_with_large_constants(study, one, pool, budget, out, seed) for one in found]
     order = {claim.id: place for place, claim in enumerate(claims)}
     return sorted(found, key=lambda one: order[one.claim])
+
+
+def _with_large_constants(
+    study: Study, outcome: Outcome, pool: Pool | Spool, budget: Budget, out: Path | None, seed: int
+) -> Outcome:
+    """Search again with hidden constants of 10 where a refutation may be due to the constant 1."""
+    problem, example = outcome.problem, outcome.example
+    if (
+        problem is None
+        or example is None
+        or not outcome.meaning.startswith("With hidden")
+        or outcome.constant != 1.0
+    ):
+        return outcome
+    claim = study.claim(outcome.claim)
+    again = Budget(min(budget.points, outcome.points), budget.seconds)
+    (other,) = refute(study, [claim], pool, again, out, LARGEST_CONSTANT, seed)
+    word = {
+        "refuted": "With them another point refutes the claim all the same, so that no constant of that size mends it.",
+        "not refuted": f"With them {other.points} points do not refute it: this refutes the lab's constant, not the theorem.",
+    }.get(
+        other.word,
+        "With them no point of the box is inside: this refutes the lab's constant, not the theorem.",
+    )
+    return replace(outcome, meaning=f"{outcome.meaning} {word}")
 
 
 def _searched(
@@ -340,13 +369,19 @@ def _by_second_simulator(
 
 def _meaning(problem: Problem, values: dict[str, Any]) -> str:
     """What a refutation refutes: the theorem, or the constant that the lab put where the theorem hides one."""
-    looked = [(one.name, one.margin) for trial in problem.trials(values) for one in problem.looked(trial)
-              if one.holds is None and one.name not in problem.dropped]  # fmt: skip
     if problem.dropped:
         return (
             "The point misses conditions that the figure misses too, so that it does not touch the theorem."
         )
-    tight = [f"{name} (margin {far:.3g})" for name, far in looked if far < 10]
+    looked = [
+        (one.name, one.margin)
+        for trial in problem.trials(values)
+        for one in problem.looked(trial)
+        if one.holds is None
+    ]
+    if not looked:
+        return "No condition hides a constant."
+    tight = dict.fromkeys(f"{name} (margin {far:.3g})" for name, far in looked if far < LARGEST_CONSTANT)
     if tight:
-        return f"With hidden constants of 10 the point is not inside: {', '.join(tight)}. So far it refutes the constant 1."
-    return "The point is inside with hidden constants of 10, too."
+        return f"With hidden constants of {LARGEST_CONSTANT:g} the point is outside: {', '.join(tight)}."
+    return f"The point is inside with hidden constants of {LARGEST_CONSTANT:g}, too."

@@ -10,7 +10,7 @@ import jax
 from lemmata.errors import BadInput, require
 from lemmata.measure.compare import Condition
 from lemmata.sweep import Axis
-from lemmata.trial import Trial, changed_trial, fields, get
+from lemmata.trial import Descending, Trial, changed_trial, fields, get
 
 Kind = Literal["log", "linear", "int", "choice"]
 Value = Any
@@ -107,11 +107,12 @@ def of_axis(axis: Axis, base: Trial) -> Field | None:
     if len(labels) < 2:
         return None
     numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in labels)
-    if not numbers:
-        return Field(axis.name, "choice", options=labels, structural=True)
+    whole = numbers and all(isinstance(one, int) for one in labels)
+    if not numbers or whole:
+        kinds = {jax.tree.structure(axis.apply(base, one)) for one in labels if isinstance(base, Descending)}
+        options = tuple(sorted(labels)) if whole else labels
+        return Field(axis.name, "choice", options=options, structural=len(kinds) > 1)
     low, high = min(labels), max(labels)
-    if all(isinstance(one, int) for one in labels):
-        return Field(axis.name, "choice", options=tuple(sorted(labels)), structural=True)
     return Field(axis.name, "log" if low > 0 and high / low > 3 else "linear", low, high)
 
 
@@ -148,7 +149,8 @@ def _around(base: Trial, name: str) -> list[Field]:
     value, options = get(base, name), options_of(base, name)
     if options:
         allowed = tuple(one for one in options if changed(base, {name: one}) is not None)
-        return [Field(name, "choice", options=allowed, structural=True)] if len(allowed) > 1 else []
+        field = Field(name, "choice", options=allowed, structural=_structural(base, name, allowed))
+        return [field] if len(allowed) > 1 else []
     if isinstance(value, tuple):
         numbers = value and all(isinstance(one, float) for one in value) and len(value) <= 12
         return (
@@ -210,7 +212,9 @@ def _with_ladder(field: Field, base: Trial) -> Field:
 
 
 def _structural(base: Trial, name: str, values: Any) -> bool:
-    """Whether values of a field give trials of different structures."""
+    """Whether values of a field give trials of different structures, each with a program of its own."""
+    if not isinstance(base, Descending):
+        return False
     made = [one for one in (changed(base, {name: value}) for value in values) if one is not None]
     return any(jax.tree.structure(one) != jax.tree.structure(base) for one in made)
 
