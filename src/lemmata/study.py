@@ -151,7 +151,7 @@ class Study:
 
     @checks_arguments
     def figure(self, id: str) -> "Figure":
-        if id not in self.figures:
+        if id not in self.figures and id not in self._figures:  # a new one is not registered yet
             raise unknown(f"figure of {self.id}", id, self.figures)
         if id not in self._figures:
             raise BadInput(
