@@ -41,8 +41,8 @@ def predict(trial: Any) -> tuple[list[Condition], list[Prediction]]:
         found.append(Prediction(f"{name}: relevant fraction becomes", after.relevant_fraction))
         found += _savings(name, s, after)
     if trial.data.noisy_fraction > 0:
-        loud = replace(s, token_noise=float(trial.data.noisy_std) * trial.data.dim**0.5)
-        found += _savings(f"removing the {trial.data.noisy_fraction:.0%} noisy tokens", loud, s)
+        quiet = replace(s, token_noise=float(trial.data.noise_level))
+        found += _savings(f"removing the {trial.data.noisy_fraction:.0%} noisy tokens", s, quiet)
     found += _savings("halving the token noise", s, replace(s, token_noise=s.token_noise / 2))
     found += _savings("removing tokens at random", s, s)
     return theorem.conditions(trial), found
