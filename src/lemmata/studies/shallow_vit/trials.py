@@ -422,9 +422,11 @@ def lucky_sets(
 
 
 def _least_pull(trial: ViTTraining, state: Learning, features: Array, pull: Array) -> Float[Array, " sign"]:
-    """Return the least -V_i over the lucky neurons of this step, (29) and (30): of all, and of those with the right sign."""
+    """Return the least -V_i over the lucky neurons of this step, (29) and (30): of all, and of the active ones with the right
+    sign. A neuron with negative inner products can be lucky by (220), but is never active."""
     sets, sign = lucky_sets(trial, state.params.hidden, features), leaning(state.world)
-    right = sets & jnp.stack([sign > 0, sign < 0])
+    active = (state.params.hidden.T @ features[:, :2]).T > 0
+    right = sets & active & jnp.stack([sign > 0, sign < 0])
     return jnp.stack([jnp.min(jnp.where(some, pull, jnp.inf)) for some in (sets, right)])
 
 

@@ -87,7 +87,7 @@ def lucky_elsewhere(r: xr.Dataset):
 
 
 def lucky_pull(r: xr.Dataset, sign: int) -> xr.DataArray:
-    """The least -V_i over all lucky neurons (`sign` 0), or those with the right sign (1), over the bound (A.16), at every
+    """The least -V_i over all lucky neurons (`sign` 0), or the active ones with the right sign (1), over the bound (A.16), at every
     step."""
     s = setting(r)
     logit = r.pattern_logit_curve.isel(pattern=slice(0, 2)).min("pattern")
@@ -248,7 +248,7 @@ LUCKY = (
     ),
     lemma(
         "lucky-pull-signed",
-        "Values are pulled along every lucky neuron with the right sign by at least alpha_* p_n/(4a) a step, at every step",
+        "Values are pulled along every active lucky neuron with the right sign by at least alpha_* p_n/(4a) a step, at every step",
         ours("Lemma 2, (29), mended"), lambda r: lucky_pull(r, 1),
         every_run(at_least(1.0, because=f"{TAKEN_AS_ONE}; the sign is what the statement lacks")),
         pull(0.01, 0.003), pull(0.003, 0.01),

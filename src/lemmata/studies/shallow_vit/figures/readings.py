@@ -230,7 +230,7 @@ confusion = Figure(
             number=confusion_edge,
             holds=at_least(0.5, because="where success ends, as a share of what (8) allows with slack 1; (8) is sufficient, "
                                         "so that success beyond it refutes nothing"),
-            conditions=conditions, uses=COUNTED, refuted_by=failing_above(0.1), upheld_by=failing_above(0.23),
+            conditions=conditions, uses=COUNTED, refuted_by=failing_above(0.08), upheld_by=failing_above(0.23),
         ),
         Claim(
             "confusion-thesis",

@@ -48,9 +48,7 @@ def sweep(scale: Scale) -> Sweep:
 
 
 def classes(scale: Scale) -> Sweep:
-    sizes = Axis(
-        "data.samples", by_scale(scale, (8,), (64,), (200,)), moving(lambda trial, n: {"data.samples": n})
-    )
+    sizes = axis("data.samples", by_scale(scale, (8,), (64,), (200,)))
     shared = {path.replace(".", "__"): value for path, value in SHARED.items()}
     trial = base(
         scale, (0.5, 0.1), (8, 64, 200), probes="classes", data__classes=4, data__patterns=6, **shared
