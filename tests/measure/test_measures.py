@@ -17,6 +17,7 @@ from lemmata.measure.columns import above, below, capped, converged, diverged, f
 from lemmata.measure.estimate import Estimate
 from lemmata.measure.exponent import exponent, power_law
 from lemmata.measure.levelset import crossings, level_set
+from lemmata.measure.line import curvature
 from lemmata.measure.orderwise import fit_then_test
 from lemmata.measure.simple import bootstrap, fraction, jackknife, mean, median
 from lemmata.measure.threshold import critical_size, critical_sizes
@@ -605,3 +606,15 @@ def test_the_parts_of_a_broken_law_are_its_two_exponents():
 def test_two_grid_values_and_too_few_runs_have_no_parts():
     assert exponent(times(3, 0.1)[:2], "size").parts == ()
     assert exponent(times(1, 0.1)[:3], "size").parts == ()
+
+
+def test_the_slope_of_a_line_does_not_change_and_that_of_a_square_does():
+    """Of x^2 from 1 to 8 the slope goes from 2 to 16, mean 9. Grid values without runs do not count."""
+    grid = np.arange(1.0, 9.0)
+    spread = 1e-6 * np.random.default_rng(0).normal(size=(8, 5))
+    line, square = (along(law[:, None] + spread, grid) for law in (3 + 2 * grid, grid**2))
+    assert curvature(line, "size").value == pytest.approx(0, abs=1e-5)
+    assert curvature(square, "size").value == pytest.approx(14 / 9, abs=1e-5)
+    shorter = square.where(square["size"] < 7)
+    assert curvature(shorter, "size").value == pytest.approx(10 / 7, abs=1e-5)
+    assert not curvature(square[:3], "size").exists

@@ -16,6 +16,7 @@ def curvature(values: xr.DataArray, over: str, level: float = 0.95) -> Estimate:
     """
     needs(over in values.coords, f"the results have no axis '{over}'.")
     (dim,) = values[over].dims
+    values = values.dropna(dim, how="all")  # grid values that were not run, or do not count
     place = np.asarray(values[over].values, float)
     needs(len(place) > 3, f"a curvature needs at least four values of '{over}', and there are {len(place)}.")
 

@@ -246,7 +246,7 @@ curves = Figure(
     claims=[
         training(
             "attention-rises", "Attention on the relevant tokens rises by at least 0.15 during training at alpha_* = 0.5",
-            theorem("Proposition 2, Figure 4"), lambda r: mean_rise(r.attention_curve),
+            ours("Proposition 2, a size of the rise"), lambda r: mean_rise(r.attention_curve),
             Holds("order", 0.15, inf, "a rise below 0.15 at alpha_* = 0.5 would not be called concentration"),
             rising(0.08), rising(0.25),
         ),
