@@ -124,7 +124,7 @@ width = Figure(
     "One output vector for all tokens, step size 0.1, ten steps on the linear loss (eta t = 1), no token noise. Not a figure of "
     f"the paper: (32) has no m. {OPEN}",
     over_width,
-    panels(Panel({"mean gain of $w_i \\cdot p_1$": gained}, "neurons", "neurons $m$", "gain of lucky neurons"),
+    panels(Panel({"mean gain of $w_i \\cdot p_1$": gained}, "neurons", "neurons $m$", "gain of lucky neurons", log="xy"),
            caption="Lucky neurons with the right sign after the time 1."),
     labels=labels, derived=derived,
     claims=[

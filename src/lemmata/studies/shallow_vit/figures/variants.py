@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from lemmata.draw.panels import Panel, panels
+from lemmata.draw.curves import DOTS, line
+from lemmata.draw.palette import BLACK, BLUE, GREEN, RED
+from lemmata.draw.style import Drawn, canvas, panel, picture
 from lemmata.figure import Claim, Figure, Holds, at_least, at_most, made, positive, proof
 from lemmata.measure.columns import chosen
 from lemmata.measure.estimate import Estimate, answering, needs
@@ -135,15 +137,24 @@ variants = Figure(
     ],
 )  # fmt: skip
 
+
+@picture
+def draw_classes(results: xr.Dataset) -> Drawn:
+    figure, axes = canvas()
+    gain = results["class_gain"].isel(samples=0)
+    for group, colour in enumerate((BLUE, RED, GREEN, BLACK)):
+        line(
+            axes, gain.isel(vote=group), "label", colour, f"output weights of class {group + 1}", "o-", "mean"
+        )
+    panel(axes, "pattern of class", "mean gain of $w_i \\cdot p_j$", ticks=gain["label"])
+    return figure, f"What each group of neurons gains along the pattern of each class. {DOTS}"
+
+
 four_classes = Figure(
     "four-classes", "Four classes: what the neurons of each group gain along the patterns of the classes",
     "One output vector for all tokens, as (232) has it, step size 0.1; two patterns do not discriminate. A group of neurons has "
     f"output weights with the signs of one class. {OPEN}",
-    classes,
-    panels(Panel({"own class": lambda r: own_gain(r).mean("vote"), "largest of others, as a share": other_gain}, "samples",
-                 "training samples $N$", "gain of neurons"),
-           caption="Mean gain of the neurons of a group."),
-    labels=labels, derived=derived,
+    classes, draw_classes, labels=labels, derived=derived,
     claims=[
         Claim(
             "classes-own", "The neurons of a group grow along the pattern of its class", proof("Section G.1, (234), (235)"),
