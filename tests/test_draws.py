@@ -23,7 +23,7 @@ PINNED = [
     ("group_imbalance", "Starts", "ecbb73826b6b94ff", 2249073582130050954, 2552883671),
     ("in_context_learning", "Layer", "f42f1cf1dbcdabe0", 6330500723399281526, 2147647219),
     ("multihead", "Training", "6a53f6a6590b3b07", 6353361522197194934, 467741833),
-    ("shallow_vit", "ViTTraining", "d166f57d9789a399", 4987878519538321731, 2761096235),
+    ("shallow_vit", "ViTTraining", "31852fa95bbe4b57", 8024916228965035045, 120002860),
     ("spatial_structure", "Illustration", "0cdf574e687181f4", 6228250921422679070, 113241597),
 ]
 

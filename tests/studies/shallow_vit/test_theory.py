@@ -69,9 +69,26 @@ def test_figure_1b_violates_the_papers_condition_and_meets_the_thesiss():
 
 def test_weights_above_spectral_norm_one_break_assumption_one_until_they_are_scaled():
     for scaled in (False, True):
-        trial = put_all(template(), {"network.unit_spectral": scaled})
+        trial = put_all(template(), {"network.initial": "perturbed", "network.unit_spectral": scaled})
         assert theory.conditions(trial)[0].holds is scaled
     assert theory.setting(trial).key_query_error == pytest.approx(0.4 / 1.2)
+    assert theory.conditions(template())[0].holds
+    printed = put_all(template(), {"network.initial": "literal"})
+    assert theory.setting(printed).spectral_norm == pytest.approx(400)
+
+
+def test_noisy_tokens_count_until_all_of_them_are_removed():
+    fields = {"data.noisy_fraction": 0.4, "data.noisy_std": 0.8, "data.removal": "noisy"}
+    noise = [
+        theory.setting(put_all(template(), fields | {"data.removed_fraction": share})).token_noise
+        for share in (0.0, 0.2, 0.4)
+    ]
+    assert noise == pytest.approx([0.8 * 10**0.5, 0.8 * 10**0.5, 0.01 * 10**0.5])
+
+
+def test_labels_are_balanced_up_to_the_root_of_the_samples():
+    named = {c.name: c for c in theory.conditions(put_all(template(), {"data.samples": 81}))}
+    assert named["| |D_+| - |D_-| | <= sqrt(N)"].margin == pytest.approx(9)
 
 
 @pytest.mark.parametrize(("patterns", "luck"), [(5, 0.43), (10, -0.19), (15, -0.78), (20, -1.38)])

@@ -17,6 +17,7 @@ from lemmata.studies.shallow_vit.trials import (
     BOUNDS,
     SGD,
     ViTTraining,
+    class_gain,
     leaning,
     lucky_sets,
     signed_groups,
@@ -193,9 +194,11 @@ def test_early_growth_of_lucky_neurons_has_the_predicted_slope():
 
 
 def test_lucky_neurons_are_half_and_signed_ones_a_quarter():
+    """Those with the wrong sign are fewer: half of them are lucky for the other pattern."""
     _, state = begun(changed(network__neurons=4000, network__output_weights="shared"))
-    share = np.asarray(signed_groups(state.world)).mean(1)
-    np.testing.assert_allclose(share, 0.25, atol=4 * np.sqrt(0.25 * 0.75 / 4000))
+    groups = np.asarray(signed_groups(state.world))
+    np.testing.assert_allclose(groups.mean(1), [0.25, 0.25, 0.125], atol=4 * np.sqrt(0.25 * 0.75 / 4000))
+    assert not np.any(groups[2] & (groups[0] | groups[1]))
 
 
 def test_neurons_with_as_many_tokens_for_as_against_lean_nowhere():
@@ -237,23 +240,41 @@ def test_probes_report_the_bounds_gates_and_sets_of_the_lemmas():
     )
     unlucky, size = ~first_set & ~second_set, (along**2).sum(1)
     cross = max(along[first_set][:, 1:].max(), np.delete(along[second_set], 1, 1).max())
-    pull = np.abs(np.asarray(jax.jit(value_pull)(trial, states[-1]))).max(0)
+    signed = np.asarray(jax.jit(value_pull)(trial, states[-1]))
+    pull, sign = np.abs(signed).max(0), np.asarray(leaning(states[-1].world))
     expected = {
         "(33)": cross / xi,
         "(34)": size[~unlucky].max() / (5 * xi**2 + (0.1 * 6) ** 4),
         "(40)": along[unlucky][:, 2:].max() / xi,
         "(42)": size[unlucky].max() / (5 * xi**2),
+        "(31)": signed.max(0)[unlucky].max() * np.sqrt(4) * 64,
         "(A.18)": pull[unlucky].max() * np.sqrt(4 * 64) * 5,
     }
     assert tuple(expected) == BOUNDS
     np.testing.assert_allclose(seen["neuron_bound"], list(expected.values()), rtol=1e-9)
+    least = min(signed[0][first_set].min(), signed[1][second_set].min())
+    good = first_set & (sign > 0) & (along[:, 0] > 0), second_set & (sign < 0) & (along[:, 1] > 0)
+    right = min(signed[k][some].min() for k, some in enumerate(good))
+    np.testing.assert_allclose(seen["value_pull"], [least, right], rtol=1e-9)
+    assert least <= 0 < right
+    groups = np.asarray(signed_groups(states[-1].world))
+    np.testing.assert_allclose(seen["neuron_size"], [size[one].mean() for one in groups], rtol=1e-9)
     gain = (now.query[0] - start.query[0]) @ base.T
     keys = start.key[0] @ base.T / np.linalg.norm(start.key[0] @ base.T, axis=0)
     np.testing.assert_allclose(seen["query_gain"], gain.T @ keys, atol=1e-12)
 
 
+def test_relevant_tokens_share_their_attention_between_all_kinds():
+    """With 10 of 20 tokens relevant, 2 confusion and 8 others."""
+    trial, states = stepped(changed(probes="attention"), 3)
+    seen = jax.jit(lambda t, s: t.watch(s))(trial, states[-1])
+    confusion, other = np.asarray(seen["attention_on_rest"])
+    assert seen["attention_by_role"][0] + 2 * confusion + 8 * other == pytest.approx(1)
+
+
 def test_four_class_neurons_learn_their_own_pattern_and_avoid_the_opposite():
     given = changed(
+        probes="classes",
         data__classes=4,
         data__samples=32,
         data__confusion_fraction=0.15,
@@ -262,7 +283,7 @@ def test_four_class_neurons_learn_their_own_pattern_and_avoid_the_opposite():
         descent__learning_rate=0.1,
         descent__batch=32,
     )
-    _, states = stepped(given, 12)
+    trial, states = stepped(given, 12)
     first, last = states[0], states[-1]
     signs = np.sign(np.asarray(last.world.votes[0]))
     features = np.asarray(first.params.value[0] @ first.world.base[:4].T)
@@ -272,6 +293,8 @@ def test_four_class_neurons_learn_their_own_pattern_and_avoid_the_opposite():
         assert np.argmax(mean) == kind
         assert np.argmin(mean) == 3 - kind
         assert mean[3 - kind] <= 0 < mean[kind]
+        lengths = np.linalg.norm(features, axis=0)
+        np.testing.assert_allclose(class_gain(trial, last)[kind], mean / lengths, rtol=1e-9)
 
 
 @pytest.mark.parametrize("probes", ["attention", pytest.param("pruning", marks=pytest.mark.slow)])
@@ -289,6 +312,7 @@ def test_looking_does_not_change_the_training(probes):
     ("fields", "sentence"),
     [
         ({"network__heads": 2, "probes": "neurons"}, "one head"),
+        ({"probes": "classes"}, "shared output weights"),
         ({"simulator": "patterns"}, "only without token noise"),
         ({"descent__loss": "linear"}, "without end"),
         ({"descent__loss": "squared"}, "hinge loss"),

@@ -1,5 +1,5 @@
-"""One training of the shallow vision transformer by mini-batch stochastic gradient descent on the hinge loss, and what is
-looked at inside it."""
+"""Trains the shallow vision transformer by mini-batch stochastic gradient descent on the hinge loss, and measures attention,
+neurons, keys, queries and values on the way."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -23,27 +23,36 @@ from lemmata.parts.probes import (
 )
 from lemmata.parts.starts import InitialErrors, initial_errors
 from lemmata.parts.votes import Folded, Weights
-from lemmata.studies.shallow_vit.data import OwnTokens, Sample, TokenData, check_own, collapse
+from lemmata.studies.shallow_vit.data import SIGNS, OwnTokens, Sample, TokenData, check_own, collapse
 from lemmata.studies.shallow_vit.network import Network, Votes, check_shapes
 from lemmata.studies.shallow_vit.network.slope import batch_slope
-from lemmata.studies.shallow_vit.theory.lemmas import neuron_norm_bound, unlucky_value_bound
+from lemmata.studies.shallow_vit.theory.lemmas import (
+    neuron_norm_bound,
+    unlucky_value_bound,
+    unlucky_value_printed,
+)
 from lemmata.threefry import key_of
 from lemmata.trial import Key, Precision, Record, fixed
 
 PROBED = 48
-"""How many training samples the attention probes average over (all, when there are fewer)."""
+"""Training samples over which the attention probes average (all, if there are fewer)."""
 
-BOUNDS = ("(33)", "(34)", "(40)", "(42)", "(A.18)")
-"""The numbered bounds on neurons that are followed (`neuron_bound`), as the ratio of their two sides."""
+BOUNDS = ("(33)", "(34)", "(40)", "(42)", "(31)", "(A.18)")
+"""The numbered bounds on neurons (`neuron_bound`). Each is recorded as the ratio of its two sides."""
 
 SGD = Descent(learning_rate=1.0, loss="hinge", batches="epochs", batch=10, stop="fitted", steps=1000, logs=30)
-"""The descent of the experiments: epochs of mini-batches until every training sample has hinge loss zero. The linear
-loss -yF is what the proofs differentiate; it never ends by itself (`stop="cap"`)."""
+"""The descent of the experiments: epochs of mini-batches until every training sample has hinge loss zero. The proofs
+differentiate the linear loss -yF, which has no end (`stop="cap"`)."""
 
 
 class World(NamedTuple):
-    """What training does not change: patterns, frozen votes, the weights that it started from and their errors, the key of
-    the test samples, and test samples that the user handed in (None: they are drawn)."""
+    """What training does not change.
+
+    `patterns`, `votes`: the patterns and the frozen output weights.
+    `initial`, `errors`: the initial weights and their errors.
+    `test`: the key of the test samples.
+    `tests`: test samples of the user; None if they are drawn.
+    """
 
     patterns: Float[Array, "pattern member dim"]
     votes: Votes
@@ -61,30 +70,42 @@ class World(NamedTuple):
 class ViTTraining(Learner):
     """Data model, network and descent.
 
-    `simulator`: "tokens" carries every token; "patterns" carries one weighted token per pattern, which is the same training
-    when there is no token noise and the output weights are shared. `probes` says what is looked at on the way ("attention",
-    "neurons") and at the end ("pruning": keep only the tokens that receive most attention).
+    `simulator`: "tokens" carries every token. "patterns" carries one weighted token per pattern, which is the same training
+        without token noise and with shared output weights.
+    `probes`: what is measured during training ("attention", "neurons") or at the end ("pruning": keep only the tokens that
+        receive most attention; "classes": what neurons gain along the patterns of the classes).
     """
 
     name: ClassVar[str] = "shallow-vit/training"
     may_be_missing: ClassVar[tuple[str, ...]] = (  # tokens or neurons of a kind may not be there
-        *("attention_by_role", "projection", "value_pull", "gate_persistence", "neuron_bound"),
+        *(
+            "attention_by_role",
+            "attention_on_rest",
+            "projection",
+            "neuron_size",
+            "value_pull",
+            "gate_persistence",
+        ),
+        "neuron_bound",
     )
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "attention_by_role": ("role",),
+        "attention_on_rest": ("rest",),
         "pattern_logit": ("pattern",),
         "key_norm": ("pattern",),
         "query_norm": ("pattern",),
         "value_norm": ("pattern",),
         "key_cosine": ("pattern",),
         "value_growth_cosine": ("lucky",),
-        "value_pull": ("lucky",),
+        "value_pull": ("sign",),
         "query_gain": ("asking", "pattern"),
         "projection": ("group", "pattern"),
+        "neuron_size": ("group",),
         "gate_persistence": ("group",),
         "gate_kept": ("sign",),
         "lucky_kept": ("sign",),
         "neuron_bound": ("statement",),
+        "class_gain": ("vote", "label"),
     }
     lockstep: ClassVar[bool] = False  # the token-by-neuron arrays of one run fill the cache
     paired: ClassVar[tuple[str, ...]] = (
@@ -103,7 +124,7 @@ class ViTTraining(Learner):
     descent: Descent = SGD
     precision: Precision = fixed(default="float32")
     simulator: Literal["tokens", "patterns"] = fixed(default="tokens")
-    probes: Literal["none", "attention", "neurons", "pruning"] = fixed(default="none")
+    probes: Literal["none", "attention", "neurons", "pruning", "classes"] = fixed(default="none")
     test_samples: int = fixed(default=500)
 
     def __check_init__(self):
@@ -120,6 +141,10 @@ class ViTTraining(Learner):
         require(
             self.probes != "neurons" or self.network.heads == 1,
             "the neuron probes follow one head; use network.heads=1.",
+        )
+        require(
+            self.probes != "classes" or (self.network.heads == 1 and self.network.output_weights == "shared"),
+            "the class probes need one head and shared output weights: network.heads=1, network.output_weights=shared.",
         )
 
     @property
@@ -141,7 +166,7 @@ class ViTTraining(Learner):
 
     @property
     def _no_data(self) -> str:
-        """Why there can be no samples of a user's, if there cannot."""
+        """Return why the trial takes no samples of the user, or an empty text if it does."""
         if self.simulator == "patterns":
             return (
                 "the simulator 'patterns' counts drawn patterns and takes no samples; use simulator=tokens."
@@ -257,7 +282,9 @@ def _judge(trial: ViTTraining, state: Learning) -> Record:
         tested = jax.lax.map(test, world.tests)
     train = _mean_over(state.data, lambda one: _losses(network, folded, world.votes, one))
     attention = attention_by_role(network, state.params, _probed(state.data))
+    gain = {"class_gain": class_gain(trial, state)} if trial.probes == "classes" else {}
     return {
+        **gain,
         **{f"test_{name}": jnp.mean(values) for name, values in tested.items()},
         "train_loss": train["loss"],
         "train_error": train["error"],
@@ -285,7 +312,7 @@ def _pruned(network: Network, folded: Folded, votes: Votes, sample: Sample) -> d
 
 
 def attention_by_role(network: Network, weights: Weights, data: Sample) -> Float[Array, " four"]:
-    """Mean attention paid to the relevant tokens: by all kept tokens, by relevant, by confusion and by other ones."""
+    """Return the mean attention on the relevant tokens: of all kept tokens, of relevant, of confusion and of other ones."""
     folded = network.fold(weights)
 
     def one(sample: Sample) -> tuple[Array, Array]:
@@ -295,6 +322,24 @@ def attention_by_role(network: Network, weights: Weights, data: Sample) -> Float
 
     paid, count = jax.lax.map(one, data)
     return jnp.sum(paid, axis=0) / jnp.sum(count, axis=0)
+
+
+def attention_on_rest(network: Network, weights: Weights, data: Sample) -> Float[Array, " two"]:
+    """Return the mean attention of a relevant token on one confusion token, and on one token of another pattern."""
+    folded = network.fold(weights)
+
+    def one(sample: Sample) -> tuple[Array, Array]:
+        roles = sample.relevant[None] * sample.kept
+        targets = (sample.confusion, ~sample.relevant & ~sample.confusion)
+        paid = [paid_by_role(network.attend(folded, sample), target, roles) for target in targets]
+        size = [jnp.sum(target * sample.kept) for target in targets]
+        return (
+            jnp.stack([some[0] / jnp.maximum(n, 1) for (some, _), n in zip(paid, size, strict=True)]),
+            jnp.stack([rows[0] for _, rows in paid]),
+        )
+
+    paid, rows = jax.lax.map(one, data)
+    return jnp.sum(paid, axis=0) / jnp.sum(rows, axis=0)
 
 
 # What is looked at -----------------------------------------------------------------------------------------------------
@@ -313,27 +358,25 @@ def _look(trial: ViTTraining, state: Learning) -> Record:
         "margin": margin["margin"],
         "attention": attention[0],
         "attention_by_role": attention[1:],
+        "attention_on_rest": attention_on_rest(network, state.params, probed),
         "pattern_logit": jnp.mean(jnp.sum(keys * queries, axis=1), axis=0),
     }
     return seen | (_neurons(trial, state) if trial.probes == "neurons" else {})
 
 
 def _neurons(trial: ViTTraining, state: Learning) -> dict[str, Array]:
-    """Neurons, keys, queries and values, pattern by pattern.
-
-    Groups: neurons active on pattern 1 at the start with positive mean output weight, on pattern 2 with negative mean output
-    weight, and the neurons active on pattern 1 with the wrong sign.
-    """
+    """Measure neurons, keys, queries and values, pattern by pattern. The groups are those of `signed_groups`."""
     world, now, then = state.world, state.params, state.world.initial
     base, groups = world.base, signed_groups(world)
     features = directions(then.value[0] @ base.T)
     weight = groups.astype(now.hidden.dtype)
+    count = jnp.sum(weight, axis=1)
     along = now.hidden.T @ features
     moved = (now.value[0] - then.value[0]) @ base[:2].T
     pull = value_pull(trial, state)
-    right = jnp.sum(weight[:2] * pull, axis=1) / jnp.sum(weight[:2], axis=1)
     return {
-        "projection": weight @ along / jnp.sum(weight, axis=1, keepdims=True),
+        "projection": weight @ along / count[:, None],
+        "neuron_size": weight @ jnp.sum(along**2, axis=1) / count,
         "gate_persistence": _open_share(trial, state, groups),
         "gate_kept": _gates_kept(trial, state),
         "key_norm": lengths(now.key[0], base),
@@ -341,7 +384,7 @@ def _neurons(trial: ViTTraining, state: Learning) -> dict[str, Array]:
         "value_norm": lengths(now.value[0], base),
         "key_cosine": cosines(then.key[0] @ base.T, now.key[0] @ base.T),
         "value_growth_cosine": cosines(moved, now.hidden @ weight[:2].T),
-        "value_pull": right,
+        "value_pull": _least_pull(trial, state, features, pull),
         "query_gain": ((now.query[0] - then.query[0]) @ base.T).T @ directions(then.key[0] @ base.T),
         "lucky_kept": _lucky_kept(trial, state, features),
         "neuron_bound": _neuron_bounds(trial, state, features, pull),
@@ -349,30 +392,46 @@ def _neurons(trial: ViTTraining, state: Learning) -> dict[str, Array]:
 
 
 def leaning(world: World) -> Float[Array, " neuron"]:
-    """The sign of each neuron's mean output weight, 0 where as many tokens vote for as against: counted, for a sum of equal
-    weights with both signs is zero only up to rounding, and ties would fall as the compiler adds."""
+    """Return the sign of each neuron's mean output weight, 0 at a tie.
+
+    The signs are counted. A sum of equal weights with both signs is zero only up to rounding, so that ties would depend on
+    the compiler."""
     return jnp.sign(jnp.sum(jnp.sign(world.votes[..., 0]), axis=0))
 
 
 def signed_groups(world: World) -> Bool[Array, "3 neuron"]:
-    """The thesis's lucky neurons by pattern (active at the start), split by the sign of their mean output weight."""
+    """Return three groups of neurons, by their activity at the start and the sign of their mean output weight.
+
+    The first two are the thesis's lucky neurons with the right sign: active on pattern 1 and positive, active on pattern 2 and
+    negative. The third is active on pattern 1 with the wrong sign, without the neurons that are lucky for pattern 2."""
     sign = leaning(world)
     features = world.initial.value[0] @ world.base[:2].T
     first, second = (lucky(world.initial.hidden, features, "active", which) for which in (0, 1))
-    return jnp.stack([first & (sign > 0), second & (sign < 0), first & (sign < 0)])
+    return jnp.stack([first & (sign > 0), second & (sign < 0), first & (sign < 0) & ~second])
 
 
 def lucky_sets(
     trial: ViTTraining, hidden: Float[Array, "out neuron"], features: Float[Array, "out pattern"]
 ) -> Bool[Array, "2 neuron"]:
-    """W and U as the proofs of Lemmas 3 and 4 use them, (220): p_1 (p_2) has the largest inner product, even when shrunk by
-    1 - (sigma + tau) and the others grown by 1 + (sigma + tau)."""
+    """Return W and U as the proofs of Lemmas 3 and 4 use them, (220).
+
+    p_1 (p_2) has the largest inner product with the neuron, even if this is multiplied by 1 - (sigma + tau) and all others by
+    1 + (sigma + tau)."""
     disorder = trial.network.value_error + trial.data.noise_level
     return jnp.stack([lucky(hidden, features, "nearest_margin", k, disorder) for k in (0, 1)])
 
 
+def _least_pull(trial: ViTTraining, state: Learning, features: Array, pull: Array) -> Float[Array, " sign"]:
+    """Return the least -V_i over the lucky neurons of this step, (29) and (30): of all, and of the active ones with the right
+    sign. A neuron with negative inner products can be lucky by (220), but is never active."""
+    sets, sign = lucky_sets(trial, state.params.hidden, features), leaning(state.world)
+    active = (state.params.hidden.T @ features[:, :2]).T > 0
+    right = sets & active & jnp.stack([sign > 0, sign < 0])
+    return jnp.stack([jnp.min(jnp.where(some, pull, jnp.inf)) for some in (sets, right)])
+
+
 def _lucky_kept(trial: ViTTraining, state: Learning, features: Array) -> Array:
-    """The share of W(0) and U(0) that is still in W(t) and U(t) (Lemma 4): of all, and of those with the right sign."""
+    """Return the share of W(0) and U(0) that is in W(t) and U(t) (Lemma 4): of all, and of those with the right sign."""
     first, now = (lucky_sets(trial, w.hidden, features) for w in (state.world.initial, state.params))
     sign = leaning(state.world)
     signed = first & jnp.stack([sign > 0, sign < 0])
@@ -380,10 +439,10 @@ def _lucky_kept(trial: ViTTraining, state: Learning, features: Array) -> Array:
 
 
 def _neuron_bounds(trial: ViTTraining, state: Learning, features: Array, pull: Array) -> Array:
-    """The left over the right side of the bounds named in `BOUNDS`, the worst neuron of each; at most 1 where they hold.
+    """Return the left over the right side of the bounds named in `BOUNDS` at their worst neuron. A bound holds at 1 or less.
 
-    Lucky neurons are those of `lucky_sets` at this step, all others unlucky. Lengths are taken in the span of the p_j, which
-    is all that the proof counts (119). a^2 = m, so that eta^2 t^2 m/a^2 = (eta t)^2.
+    Lucky neurons are those of `lucky_sets` at this step, all others are unlucky. Lengths are taken in the span of the p_j, as
+    in (119). a^2 = m, so that eta^2 t^2 m/a^2 = (eta t)^2.
     """
     xi, count = trial.network.hidden_std, trial.data.patterns
     along = state.params.hidden.T @ features
@@ -398,21 +457,23 @@ def _neuron_bounds(trial: ViTTraining, state: Learning, features: Array, pull: A
         worst(jnp.max(along[:, 1:], axis=1), first),
         worst(jnp.max(jnp.delete(along, 1, axis=1), axis=1), second),
     )
-    most = unlucky_value_bound(trial.batch_size, trial.network.neurons, count)
+    batch, neurons = trial.batch_size, trial.network.neurons
     return jnp.stack(
         [
             cross / xi,
             worst(size, first | second) / neuron_norm_bound(time, count, xi),
             worst(jnp.max(along[:, 2:], axis=1), unlucky) / xi,
             worst(size, unlucky) / neuron_norm_bound(0, count, xi),
-            worst(jnp.max(jnp.abs(pull), axis=0), unlucky) / most,
+            worst(jnp.max(pull, axis=0), unlucky) / unlucky_value_printed(batch, neurons),
+            worst(jnp.max(jnp.abs(pull), axis=0), unlucky) / unlucky_value_bound(batch, neurons, count),
         ]
     ).astype(along.dtype)
 
 
 def value_pull(trial: ViTTraining, state: Learning) -> Float[Array, "2 neuron"]:
-    """-V_i of (27) for the patterns mu_1 and mu_2, over the probed samples on the linear loss: how much of neuron i
-    one step of size one adds to the value of the pattern."""
+    """Return -V_i of (27) for the patterns mu_1 and mu_2, over the probed samples on the linear loss.
+
+    It says how much of neuron i one step of size one adds to the value of the pattern."""
     network, world = trial.network, state.world
     folded = network.fold(state.params)
 
@@ -426,7 +487,7 @@ def value_pull(trial: ViTTraining, state: Learning) -> Float[Array, "2 neuron"]:
 
 
 def _open_share(trial: ViTTraining, state: Learning, groups: Array) -> Array:
-    """For each group the share of (neuron, sample, token) gates that are open, over the relevant tokens of its pattern."""
+    """Return the share of open (neuron, sample, token) gates of each group, over the relevant tokens of its pattern."""
     pattern, folded = jnp.asarray([0, 1, 0]), trial.network.fold(state.params)
 
     def one(sample: Sample) -> tuple[Array, Array]:
@@ -437,9 +498,22 @@ def _open_share(trial: ViTTraining, state: Learning, groups: Array) -> Array:
     return jnp.sum(share, axis=0) / jnp.sum(count, axis=0)
 
 
+def class_gain(trial: ViTTraining, state: Learning) -> Float[Array, "vote label"]:
+    """Return what the neurons of each group of (232) have gained along the pattern of each class, on average.
+
+    A group has output weights with the signs of one class. The weights must be shared."""
+    world, first = state.world, state.world.initial
+    features = directions(first.value[0] @ world.base[: trial.data.classes].T)
+    gained = (state.params.hidden - first.hidden).T @ features
+    wanted = jnp.asarray(SIGNS[trial.data.classes], gained.dtype)
+    group = jnp.all(jnp.sign(world.votes[0])[None] == wanted[:, None], axis=-1).astype(gained.dtype)
+    return group @ gained / jnp.sum(group, axis=1, keepdims=True)
+
+
 def _gates_kept(trial: ViTTraining, state: Learning) -> Array:
-    """Of the gates of the tokens of patterns 1 and 2 that were open at the start (A.8, A.9), the share that is open
-    now: of all neurons, as printed, and of those whose mean output weight has the sign of the pattern."""
+    """Return the share of the gates open at the start on tokens of patterns 1 and 2 (A.8, A.9) that is open now.
+
+    The share is taken of all neurons, as printed, and of those whose mean output weight has the sign of the pattern."""
     network, world = trial.network, state.world
     then, now = network.fold(world.initial), network.fold(state.params)
     sign = leaning(world)
@@ -460,5 +534,5 @@ def _probed(data: Sample) -> Sample:
 
 
 def _mean_over(data: Sample, look: Callable[[Sample], dict[str, Any]]) -> dict[str, Array]:
-    """The mean of something over samples, taken one after another."""
+    """Return the mean over samples, which are taken one after another."""
     return {name: jnp.mean(values) for name, values in jax.lax.map(look, data).items()}

@@ -19,6 +19,7 @@ FIGURES = (
     steps.fraction, steps.fraction_wide, steps.rate,
     trained_attention.trained_against_frozen, trained_attention.theorems_design,
     attention.curves, removal.tokens, attention.patterns, removal.tokens_by_patterns, steps.initial_attention,
-    readings.ablation, readings.single_pass, readings.uniform, neurons.neurons,
-    sparsification.background, sparsification.pruning, readings.confusion, variants.variants, settings.settings,
+    readings.ablation, readings.single_pass, readings.uniform, neurons.neurons, neurons.width,
+    sparsification.background, sparsification.pruning, readings.confusion, variants.variants, variants.four_classes,
+    settings.settings,
 )  # fmt: skip

@@ -23,17 +23,17 @@ from lemmata.studies.shallow_vit.trials import BOUNDS, SGD, ViTTraining
 from lemmata.trial import put_all
 
 SUCCESS = 1e-3
-"""A run succeeds when its test hinge loss is below this (the paper's threshold); it is correct when its test error is."""
+"""A run succeeds if its test hinge loss is below this (the paper's threshold). It is correct if its test error is."""
 
 COUNTED = ("capped", "diverged")
-"""Success of a run is known however it ended: a run that did not fit its training set has failed."""
+"""Statuses that count for success. A run that ends without fitting its training set has a success or a failure, too."""
 
 OPEN = (
     "The paper gives no step size, batch size or stop rule: step size 1, batches of 10 drawn epoch by epoch, stop at zero "
     "training hinge loss. Output weights per token and permuted tokens, as in equation (1) (network.output_weights=shared, "
-    "data.token_order=fixed for the other readings). Initial weights are perturbed by vectors of length sigma and delta, "
-    "because the printed ones (network.initial=literal) break Assumption 1. Other initial models: shrink, "
-    "amplified_complement."
+    "data.token_order=fixed for the other readings). The printed initial weights are scaled identities whose norms break "
+    "Assumption 1 (network.initial=literal). Here they are scaled to 1 - delta and 1 - sigma, which meets it. Other initial "
+    "models: perturbed, amplified_complement."
 )
 
 HINGE = "test hinge loss"
@@ -109,7 +109,8 @@ def labels(trial: ViTTraining) -> Mapping[str, Sequence[Any]]:
     patterns = range(1, trial.data.patterns + 1)
     return {
         "role": ROLES, "pattern": patterns, "asking": patterns, "lucky": (1, 2), "group": GROUPS,
-        "sign": ("any", "right"), "statement": BOUNDS,
+        "sign": ("any", "right"), "statement": BOUNDS, "rest": ("confusion", "other"),
+        "vote": range(1, trial.data.classes + 1), "label": range(1, trial.data.classes + 1),
     }  # fmt: skip
 
 

@@ -56,7 +56,7 @@ def sweep(scale: Scale) -> Sweep:
         by_scale(scale, 4, 32, 64),
         by_scale(scale, (4, 8), (8, 32, 128, 512), (8, 16, 32, 64, 128, 512)),
     )
-    trial = base(scale, (0.4, 0.1), steps=2000)
+    trial = base(scale, (0.4, 0.1), steps=2000, network__initial="perturbed")  # as in constants.json
     drawn = Axis("variant", tuple(range(count)), moving(drawn_setting))
     return Sweep(trial, (drawn, axis("data.samples", sizes)), seeds(scale, 3, 8))
 

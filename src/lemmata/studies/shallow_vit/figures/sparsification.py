@@ -40,7 +40,7 @@ def spurious_background(scale: Scale) -> Sweep:
     shares = by_scale(scale, (0.0, 1.0), (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
     background: dict[str, Any] = {"data__background": "spurious_zero", "data__removal": "background"}
     trial = base(scale, (0.3, 0.1), (8, 40, 80), 1500, **background)
-    return Sweep(trial, (Axis("removed", shares, moving(remove_background)),), seeds(scale, 32))
+    return Sweep(trial, (Axis("removed", shares, moving(remove_background)),), seeds(scale, 20))
 
 
 def pruned_tokens(scale: Scale) -> Sweep:

@@ -31,7 +31,8 @@ class Network(eqx.Module):
     - `value_error`, `key_query_error`, `hidden_std`: sigma, delta, xi.
     - `hidden_scale`: the entries of W_O have standard deviation xi ("entry", Algorithm 1), or its rows covariance
       xi^2 I/m_a ("row", the proof's (96)).
-    - `initial`: how the error is made (see `lemmata.parts.starts.carrier`).
+    - `initial`: how the error is made (see `lemmata.parts.starts.carrier`). "shrink" scales orthonormal matrices by one minus
+      the error: the paper's initial model is a scaled identity, and this is the scale that meets Assumption 1 exactly.
     - `attention`: "trained"; "frozen" at its initial weights (the paper's convolutional baseline); "uniform" (logits 0).
     - `sparsify`: removed tokens are left out of the softmax and the mean ("drop") or set to the zero vector ("zero").
     """
@@ -45,7 +46,7 @@ class Network(eqx.Module):
     heads: int = fixed(default=1)
     hidden_scale: Literal["entry", "row"] = fixed(default="entry")
     output_weights: Literal["per_token", "shared"] = fixed(default="per_token")
-    initial: Initial = fixed(default="perturbed")
+    initial: Initial = fixed(default="shrink")
     unit_spectral: bool = fixed(default=False)
     attention: Literal["trained", "frozen", "uniform"] = fixed(default="trained")
     sparsify: Literal["drop", "zero"] = fixed(default="drop")

@@ -113,8 +113,13 @@ def value_coefficient(relevant: float, attention: Any, neurons: int) -> Any:
 
 
 def unlucky_value_bound(batch: int, neurons: int, patterns: int) -> float:
-    """|V_i(t)| <= 1/(sqrt(B) a M) of the other neurons ([T] A.18; [P] 31 has 1/(sqrt(B) m) and (199) 1/(sqrt(B) a))."""
+    """|V_i(t)| <= 1/(sqrt(B) a M) of the other neurons ([T] A.18; [P] 199 has no M)."""
     return 1 / (math.sqrt(batch * neurons) * patterns)
+
+
+def unlucky_value_printed(batch: int, neurons: int) -> float:
+    """-V_i(t) <= 1/(sqrt(B) m) of the other neurons ([P] 31). It falls as 1/m, where every -V_i falls as 1/sqrt(m)."""
+    return 1 / (math.sqrt(batch) * neurons)
 
 
 # Lucky neurons at the start --------------------------------------------------------------------------------------------

@@ -27,11 +27,12 @@ MAKE = "lemmata run shallow-vit/settings, then python -m benchmarks.shallow_vit_
 
 
 def predict(trial: Any) -> tuple[list[Condition], list[Prediction]]:
-    """How many samples and steps a setting needs, and what removing tokens saves.
+    """Predict how many samples and steps a setting needs, and what removing tokens saves.
 
     Where a formula gives no finite number, a sentence says why.
     """
-    s, shared = theorem.setting(trial), trial.network.output_weights == "shared"
+    loud, shared = theorem.setting(trial), trial.network.output_weights == "shared"
+    s = replace(loud, token_noise=float(trial.data.noise_level))  # of the quiet tokens
     laws = json.loads(CONSTANTS.read_text(encoding="utf-8")) if CONSTANTS.exists() else {}
     found = [*_fits(laws, s, shared), *_theorem(s), *_attention(s)]
     asked = trial.data.removed_fraction / (1 - s.relevant_fraction) if s.relevant_fraction < 1 else 0.0
@@ -40,8 +41,7 @@ def predict(trial: Any) -> tuple[list[Condition], list[Prediction]]:
         after = theorem.remove_irrelevant(s, share)
         found.append(Prediction(f"{name}: relevant fraction becomes", after.relevant_fraction))
         found += _savings(name, s, after)
-    if trial.data.noisy_fraction > 0:
-        loud = replace(s, token_noise=float(trial.data.noisy_std) * trial.data.dim**0.5)
+    if loud.token_noise > s.token_noise:
         found += _savings(f"removing the {trial.data.noisy_fraction:.0%} noisy tokens", loud, s)
     found += _savings("halving the token noise", s, replace(s, token_noise=s.token_noise / 2))
     found += _savings("removing tokens at random", s, s)

@@ -17,7 +17,7 @@ class Setting:
     alpha_*, alpha_#: `relevant_fraction`, `confusion_fraction`; tau, kappa: `token_noise`, `pattern_gap`; sigma,
     delta: `value_error`, `key_query_error`; M, m, m_a, m_b: `patterns`, `neurons`, `value_dim`, `key_dim`; N, B, |S|,
     eta, xi: `samples`, `batch`, `tokens`, `learning_rate`, `hidden_std`; epsilon, epsilon_S: `width_slack`,
-    `confusion_slack`. `spectral_norm` is the largest one of W_V, W_K, W_Q."""
+    `confusion_slack`. `spectral_norm` is the largest one of W_V, W_K, W_Q. `imbalance` is | |D_+| - |D_-| |."""
 
     relevant_fraction: float
     confusion_fraction: float
@@ -35,6 +35,7 @@ class Setting:
     hidden_std: float = 0.01
     pattern_gap: float = math.sqrt(2)
     spectral_norm: float = 1.0
+    imbalance: float = 0.0
     confusion_slack: float = 0.5
     width_slack: float | None = None
 
@@ -55,7 +56,7 @@ class Setting:
 
     @property
     def luck(self) -> float:
-        """1 - epsilon - (sigma+tau) M/pi: what is left of the share of lucky neurons."""
+        """1 - epsilon - (sigma+tau) M/pi: the factor of (11), and M times the share of lucky neurons by (208)."""
         return 1 - self.slack - self.disorder * self.patterns / math.pi
 
     @property
@@ -65,11 +66,13 @@ class Setting:
 
 
 def setting(trial: Any) -> Setting:
-    """The quantities of Theorem 1 of a trial. The errors are the nominal ones; scaling weights to spectral norm one,
-    or leaving them above it, is counted."""
+    """Return the quantities of Theorem 1 of a trial.
+
+    The errors are the nominal ones. Scaling weights to spectral norm one, or leaving them above it, is counted. The token noise
+    is that of the noisiest kind of token that is kept."""
     data, network, descent = trial.data, trial.network, trial.descent
     sigma, delta = float(network.value_error), float(network.key_query_error)
-    spectral = 1.0 if network.initial == "shrink" else 1 + max(sigma, delta)
+    spectral = _spectral_norm(network, data)
     if (
         network.unit_spectral and network.initial == "perturbed"
     ):  # (mu + delta e)/(1 + delta) is off by at most this
@@ -77,7 +80,7 @@ def setting(trial: Any) -> Setting:
     return Setting(
         relevant_fraction=float(data.relevant_fraction),
         confusion_fraction=float(data.confusion_fraction),
-        token_noise=float(data.noise_level),
+        token_noise=_token_noise(data),
         value_error=sigma,
         key_query_error=delta,
         patterns=data.patterns,
@@ -90,7 +93,29 @@ def setting(trial: Any) -> Setting:
         learning_rate=float(descent.learning_rate),
         hidden_std=float(network.hidden_std),
         spectral_norm=spectral,
+        imbalance=float(data.samples % 2) if data.balance == "exact" else math.sqrt(data.samples),
     )
+
+
+def _spectral_norm(network: Any, data: Any) -> float:
+    """Return the largest spectral norm that the initial model allows for W_V, W_K, W_Q."""
+    error, std = max(float(network.value_error), float(network.key_query_error)), float(data.noise_std)
+    if network.initial == "shrink":
+        return 1.0
+    if network.initial == "perturbed":
+        return 1 + error
+    if network.initial == "amplified_complement":
+        return max(1.0, error / (std * math.sqrt(data.dim - data.patterns)))
+    return (error / std) ** (2 if network.initial == "literal" else 1)
+
+
+def _token_noise(data: Any) -> float:
+    """Return tau: the length of the noise of the quiet tokens, or of the noisy ones unless all of them are removed."""
+    quiet = float(data.noise_level)
+    noisy, removed = (round(f * data.tokens) for f in (data.noisy_fraction, data.removed_fraction))
+    if noisy == 0 or (data.removal == "noisy" and removed >= noisy):
+        return quiet
+    return max(quiet, float(data.noisy_std) * math.sqrt(data.dim))
 
 
 # Conditions ------------------------------------------------------------------------------------------------------------
@@ -140,6 +165,7 @@ def _shared(s: Setting) -> list[Condition]:
         Condition("2 < M < min(m_a, m_b)", 2 < s.patterns < dims, dims / s.patterns),
         _at_least("tau <= min(sigma, delta)", min(s.value_error, s.key_query_error), s.token_noise),
         _at_least("tau < kappa/4", s.pattern_gap / 4, s.token_noise),
+        _at_least("| |D_+| - |D_-| | <= sqrt(N)", math.sqrt(s.samples), s.imbalance),
     ]
 
 
