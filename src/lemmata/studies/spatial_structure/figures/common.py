@@ -91,7 +91,7 @@ def labels(trial: Any) -> Mapping[str, Sequence[Any]]:
     if isinstance(trial, Transfer):
         return {"downstream": range(len(trial.sizes))}
     places = range(trial.data.patches)
-    times = {"step": trial.times} if isinstance(trial, IdealisedFlow | SampleFlow) else {}
+    times = {"step": trial.times.tolist()} if isinstance(trial, IdealisedFlow | SampleFlow) else {}
     return times | {
         "row": places,
         "column": places,

@@ -10,7 +10,7 @@ from lemmata.measure.exponent import exponent
 from lemmata.measure.simple import mean
 from lemmata.scale import Scale, by_scale
 from lemmata.studies.spatial_structure.figures.common import FAST, always, changed, labels, seeds, tiny
-from lemmata.studies.spatial_structure.theory import realistic
+from lemmata.studies.spatial_structure.theory.two_rates import realistic
 from lemmata.studies.spatial_structure.trials import CoupledDescent
 from lemmata.sweep import Sweep, axis
 

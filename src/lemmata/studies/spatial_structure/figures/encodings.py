@@ -23,7 +23,7 @@ from lemmata.studies.spatial_structure.figures.common import (
     settings_line,
     to_the_end,
 )
-from lemmata.studies.spatial_structure.theory import realistic
+from lemmata.studies.spatial_structure.theory.two_rates import realistic
 from lemmata.studies.spatial_structure.trials import ImageDescent
 from lemmata.sweep import Axis, Sweep
 
@@ -45,10 +45,6 @@ def sweep(scale: Scale) -> Sweep:
 
 def has_encodings(r):
     return r.attention == "encodings"
-
-
-def looks(r):
-    return r.attention == "self"
 
 
 @picture
@@ -91,15 +87,6 @@ encodings = Figure(
             ours("Theorem 4.2 for encodings"),
             number=over_glm, holds=at_most(0.5, because=HALF_LINEAR), cells=has_encodings, conditions=realistic,
             refuted_by=made(test_error=over_linear(1.0)), upheld_by=made(test_error=over_linear(0.3)),
-        ),
-        Claim(
-            "self-attention-associates", "Self-attention, whose scores see patches too, learns encodings that show the groups: an "
-            "AUC of at least 0.9",
-            ours("Section 3, Theorem 4.2 for self-attention"),
-            number=lambda r: mean(r.auc),
-            holds=at_least(0.9, because="16 dimensions leave overlaps of 0.25; nine pairs in ten are ordered in spite of them"),
-            cells=looks, conditions=realistic,
-            refuted_by=made(auc=always(0.7)), upheld_by=made(auc=always(0.97)),
         ),
     ],
 )  # fmt: skip

@@ -20,7 +20,7 @@ from lemmata.studies.spatial_structure.figures.common import (
     tiny,
     to_the_end,
 )
-from lemmata.studies.spatial_structure.theory import realistic
+from lemmata.studies.spatial_structure.theory.two_rates import realistic
 from lemmata.studies.spatial_structure.trials import ImageDescent
 from lemmata.sweep import Axis, Sweep
 from lemmata.trial import put

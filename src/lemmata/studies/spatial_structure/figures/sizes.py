@@ -21,7 +21,7 @@ from lemmata.studies.spatial_structure.figures.common import (
     with_second_event,
 )
 from lemmata.studies.spatial_structure.network import PositionalNetwork
-from lemmata.studies.spatial_structure.theory import population
+from lemmata.studies.spatial_structure.theory.two_rates import population
 from lemmata.studies.spatial_structure.trials import IdealisedDescent
 from lemmata.sweep import Axis, Sweep
 from lemmata.trial import put_all

@@ -78,12 +78,6 @@ def realistic(trial: Any) -> list[Condition]:
     ]
 
 
-def linear_phase(trial: Any) -> list[Condition]:
-    """Lemmas E.1 to E.8: a tiny start and a sample of polynomial size; the diagonal as in Lemma G.3."""
-    keep = ("diagonal", "N = poly", "omega", "one step")
-    return [c for c in realistic(trial) if any(word in c.name for word in keep)]
-
-
 def _logit_rate(trial: Any) -> float:
     """Return the step size of the logits over that of the value vector; flows have one rate."""
     return float(trial.descent.attention_rate) if hasattr(trial, "descent") else 1.0
