@@ -138,7 +138,7 @@ def test_the_largest_admissible_scaling_balances_the_groups():
 
 
 def test_the_symmetric_sampler_loses_whole_rows():
-    """A node that is not drawn has no row left, whatever the rate: against Lemma D.1.3. One of degree 2 loses p* / 3 at least."""
+    """A node that is not drawn has no row left, whatever the rate: against Lemma D.1.3. At degree 2 that is p* / 3 or more."""
     far, near = (Draws(rate=rate, draws=20).compute(new_key(0)) for rate in (0.5, 0.98))
     assert far["worst_symmetric"] > near["worst_symmetric"] > 0.1
     assert near["worst_symmetric"] > near["worst_deviation"]
