@@ -16,7 +16,7 @@ from lemmata.descent import Descent
 from lemmata.draw.curves import line, reference
 from lemmata.draw.palette import BLACK, BLUE, CYCLE, GREEN, RED
 from lemmata.draw.style import Drawn, canvas, panel, picture, shared_key
-from lemmata.figure import Claim, Figure, Holds, Made, about, experiment, flat, ours, positive
+from lemmata.figure import Claim, Figure, Holds, Made, about, experiment, flat, made, ours, positive
 from lemmata.measure.columns import chosen
 from lemmata.measure.estimate import Estimate
 from lemmata.measure.simple import mean
@@ -233,9 +233,10 @@ def by_chance(kind: str, law: Law) -> Made:
     def weak(t: Any) -> float:
         return law(t) ** 0.1
 
+    found = {"critical_found": lambda t: 1.0}
     if kind == "raw":
-        return runs(noise=1.0, group_entropy=weak, group_excess=lambda t: 1e-3)
-    return runs(noise=1.0, group_excess_curve=lambda t, step: weak(t))
+        return made({**found, "group_entropy": weak, "group_excess": lambda t: 1e-3}, noise=1.0, seeds=80)
+    return made({**found, "group_excess_curve": lambda t, step: weak(t)}, noise=1.0, seeds=80)
 
 
 def family(
