@@ -201,6 +201,12 @@ def refute(options: argparse.Namespace) -> int:
     return refute(options, workers(options))
 
 
+def plan(options: argparse.Namespace) -> None:
+    from lemmata.search.command import plan
+
+    plan(options, workers(options), _changes(options.set))
+
+
 def predict(options: argparse.Namespace) -> None:
     from lemmata.trial import put_all
 
