@@ -129,11 +129,11 @@ def plan(
     numbers = [Number(one.says, float(one.number(trial, want.value))) for one in rules]
     for one in numbers:
         told(f"{one.says}: {one.number:.4g}")
-    values = _values(figure, vary, numbers)
+    field = rules[0].field if rules else ""
+    values = _values(figure, template, vary, field, numbers)
     told(
         f"training {len(values)} values of {vary}, {SEEDS} to {MOST_SEEDS} seeds each: {', '.join(map(str, values))}"
     )
-    field = rules[0].field if rules else ""
     store = Store((out or Path("runs") / study.id / "plan") / figure.id)
     count, spent = SEEDS, 0
     while True:
@@ -176,11 +176,14 @@ def _pinned(figure: Figure, vary: str, changes: Mapping[str, Any]) -> Sweep:
     return replace(sweep, axes=tuple(own), seeds=(0,))
 
 
-def _values(figure: Figure, vary: str, numbers: Sequence[Number]) -> list[Any]:
+def _values(figure: Figure, template: Sweep, vary: str, field: str, numbers: Sequence[Number]) -> list[Any]:
     """About six values around what the theory says last, the sharpest rule; else those of the figure."""
+    swept = next((a.values[0] for a in template.axes if vary in (a.name, a.place)), 1)
+    fractional = isinstance(fields(template.template).get(field, swept), float)
     for one in reversed(numbers):
-        if isfinite(one.number) and one.number >= 1:
-            return sorted({max(1, ceil(one.number * factor)) for factor in AROUND})
+        if isfinite(one.number) and one.number > 0:
+            around = [one.number * factor for factor in AROUND]
+            return sorted({float(f"{v:.3g}") if fractional else max(1, ceil(v)) for v in around})
     for a in figure.sweep("quick").axes:
         if vary in (a.name, a.place):
             return list(a.values)
