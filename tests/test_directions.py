@@ -36,7 +36,7 @@ FORBIDDEN = {
         ),
         *("reduce", "rows", *ABOVE),
     ),
-    "lab": ("data", "figure", "study", "measure.judge", "draw", *ABOVE),
+    "lab": ("data", "figure", "study", "measure.judge", "draw", "search", *ABOVE),
     "figure": (
         "measure.judge",
         "draw",
@@ -53,6 +53,7 @@ FORBIDDEN = {
     "studies": ("lab", "order", "desk", "report", "registration", "testing", "commands", "cli"),
     "registration": ("draw", "lab", "order", "desk", "report", "commands", "cli"),
     "testing": ("draw", "lab", "desk", "report", "commands", "cli"),
+    "search": ("studies", "order", "desk", "report", "registration", "testing", "commands", "cli"),
     "order": ("studies", "desk", "report", "commands", "cli"),
     "report": ("lab", "order", "desk", "commands", "cli"),
 }

@@ -41,7 +41,7 @@ def _sweeps_are_built_once():
 @pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.id)
 def test_a_study_has_the_rooms_that_every_study_has_and_no_others(study):
     found = {path.stem for path in study.folder.iterdir() if not path.name.startswith("__")}
-    assert found - {"__pycache__", "verdicts"} == {*ROOMS, "README", "lock"}
+    assert found - {"__pycache__", "verdicts", "searches"} == {*ROOMS, "README", "lock"}
     for room in ROOMS:
         assert importlib.import_module(f"{study.package}.{room}").__doc__
 

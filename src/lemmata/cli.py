@@ -23,6 +23,10 @@ EXAMPLES = {
         "refute chain-of-thought/cot-to-zero --budget 200",
         "refute multihead --budget 10m --frontier",
     ),
+    "plan": (
+        "plan chain-of-thought --want 'cot_error<0.05' --vary length",
+        "plan benign-overfitting/fig1 --want 'test_loss<0.1' --vary signal_norm",
+    ),
     "predict": (
         "predict benign-overfitting --set samples=50",
         "predict benign-overfitting --set samples=10,20,50 --plot needs.png",
@@ -247,6 +251,17 @@ def command_parser() -> argparse.ArgumentParser:
         "--to", metavar="FILE.json", help="add the answers to a record, such as searches.json of a study"
     )
     searching(sub)
+    about = "How much of something it takes: theory first, then a few trainings"
+    sub = command("plan", commands.plan, about, name="STUDY or STUDY/FIGURE")
+    sub.add_argument("--want", required=True, metavar="Q<V", help="a record, < or >, and a value")
+    sub.add_argument(
+        "--vary", required=True, metavar="FIELD", help="what to vary: an axis, or a dimension such as length"
+    )
+    sub.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="change a field")
+    sub.add_argument("--budget", type=int, help="most trainings (default: up to 20 seeds a value)")
+    where(sub)
+    sub.add_argument("--out", help="folder of the trainings (default: runs/STUDY/plan)")
+    sub.add_argument("--json", action="store_true", help="one JSON object on standard output")
     sub = command(
         "predict", commands.predict, "Conditions with margins and predictions, without training", name="STUDY"
     )

@@ -215,6 +215,12 @@ def refute(options: argparse.Namespace) -> int:
     return refute(options, workers(options))
 
 
+def plan(options: argparse.Namespace) -> None:
+    from lemmata.search.command import plan
+
+    plan(options, workers(options), _changes(options.set))
+
+
 def predict(options: argparse.Namespace) -> None:
     from lemmata.answer import Forecast, outcome, solve
     from lemmata.answer import predict as forecast

@@ -314,6 +314,23 @@ class Claim:
         return margin(self, results)
 
 
+@dataclass(frozen=True)
+class Rule:
+    """A number that the theory gives to a user: how much of `vary` it takes until `quantity` has a value.
+
+    `quantity`: a record of the figure. `vary`: an axis of the figure, or a dimension of the record.
+    `says`: whose number it is, in a few words.
+    `number`: a function of the trial and the value.
+    `field`: the field that `vary` is set by, where it is no axis.
+    """
+
+    quantity: str
+    vary: str
+    says: str
+    number: Callable[[Any, float], float]
+    field: str = ""
+
+
 def _no_labels(trial: Any) -> Mapping[str, Sequence[Any]]:
     return {}
 
@@ -335,6 +352,7 @@ class Figure(Shown):
     `space`: what a search for counter-examples varies, by field: two numbers are a range, words or more numbers a choice. By
         default the fields that move a condition, a factor 10 each way (`lemmata.search.space`).
     `forecast`: results as the theory foretells them, which a search looks at before it trains.
+    `rules`: what the theory answers to `lemmata plan`, the sharpest rule last.
     `study`, `draw_number`: the study's id, and which draw of the seeds judges its claims. The study fills them in.
     """
 
@@ -351,6 +369,7 @@ class Figure(Shown):
     readings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     space: Mapping[str, Any] = field(default_factory=dict)
     forecast: Made | None = None
+    rules: Sequence[Rule] = ()
     study: str = ""
     draw_number: int = 0
 

@@ -135,6 +135,23 @@ class Study:
         """The verdicts that the study publishes."""
         return tuple(self.publication.get("verdicts", ()))
 
+    @cached_property
+    def searches(self) -> Mapping[str, tuple[dict[str, Any], ...]]:
+        """The searches for counter-examples that the study publishes (`searches.json`, made by `lemmata refute --to`).
+
+        `searches`: an answer a claim. `frontiers`: which conditions the claims need. Answers about changed claims are left out.
+        """
+        path = self.folder / "searches.json"
+        if not path.exists():
+            return {"searches": (), "frontiers": ()}
+        content = json.loads(path.read_text(encoding="utf-8"))
+        known = {one["id"]: one for one in content["searches"]
+                 if one["id"] in self.entries and self.entries[one["id"]].digest == one["digest"]}  # fmt: skip
+        return {
+            "searches": tuple(known.values()),
+            "frontiers": tuple(one for one in content["frontiers"] if one["claim"] in known),
+        }
+
     # Loaded when asked for ----------------------------------------------------------------------------------------------
 
     @checks_arguments

@@ -7,7 +7,7 @@ the pages to them.
 
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ from lemmata.study import Study, studies
 
 BEGIN, END = "<!-- verdicts: begin -->", "<!-- verdicts: end -->"
 HEAD = ("claim", "what it says", "verdict", "measured", "cells inside", "draw")
+SEARCH_HEAD = ("claim", "answer", "points", "smallest margin", "box inside", "violating part (95 %)")
+NEED_HEAD = ("claim", "condition", "answer", "along")
 NOT_JUDGED = "not judged yet"
 ORDER = (
     *("confirmed", "refuted", "extends", "does not extend", "reproduced", "not reproduced"),
@@ -98,7 +100,8 @@ def study_tables(study: Study) -> str:
     return (
         f"{counted(words(study))}.\n\nNumbers of theorems, equations and figures are those of: {text(study.version)}.\n\n"
         f"**Main results**\n\n{_table(main)}\n\n{LEGEND}\n\n"
-        f"<details><summary>All other claims, figure by figure</summary>\n\n{others}\n\n</details>\n\n{_renamed(study)}"
+        f"<details><summary>All other claims, figure by figure</summary>\n\n{others}\n\n</details>"
+        f"{searched(study)}\n\n{_renamed(study)}"
     )
 
 
@@ -117,6 +120,49 @@ def _renamed(study: Study) -> str:
         "Earlier tables had three words. The word now follows the source of a claim and where it was judged."
     )
     return f"<details><summary>Words that changed, and why</summary>\n\n{said}\n\n{chr(10).join(lines)}\n\n</details>"
+
+
+def searched(study: Study) -> str:
+    """Return the searches for counter-examples of a study: an answer a claim, and which conditions its claims need."""
+    answers, needs = study.searches["searches"], study.searches["frontiers"]
+    if not answers:
+        return ""
+    found = [
+        "",
+        "**Searches for counter-examples** (`lemmata refute`)",
+        "",
+        *_lines(SEARCH_HEAD, map(_searched, answers)),
+    ]
+    commands = [one["counter_example"]["command"] for one in answers if one["counter_example"]]
+    if commands:
+        found += ["", "Counter-examples:", "", "```bash", *commands, "```"]
+    if needs:
+        rows = [(code(one["claim"]), text(one["condition"]), _needed(one), code(one["along"]) if one["along"] else "")
+                for one in needs]  # fmt: skip
+        found += ["", "**Which conditions are needed** (one left at a time)", "", *_lines(NEED_HEAD, rows)]
+    return "\n" + "\n".join(found)
+
+
+def _searched(one: Mapping[str, Any]) -> Sequence[str]:
+    bound = f"at most {one['bound']:.1%}" if one["bound"] is not None and one["bound"] < 1 else ""
+    smallest = "" if one["smallest_margin"] is None else f"{one['smallest_margin']:.3g}"
+    outside = f", outside of {text(', '.join(one['outside']))}" if one["outside"] else ""
+    share = "" if one["word"] in ("nothing inside", "not searchable") else f"{one['share_inside']:.1%}"
+    return code(one["id"]), one["word"] + outside, str(one["points"]), smallest, share, bound
+
+
+def _needed(one: Mapping[str, Any]) -> str:
+    factor = "any factor" if one["factor"] is None else f"a factor {one['factor']:.3g}"
+    return {
+        "needed": f"needed: broken when missed by {factor}",
+        "not needed": f"not needed up to {factor}",
+        "silent": "silent",
+        "not left": "no field leaves it alone",
+    }[one["word"]]
+
+
+def _lines(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
 
 
 def project_table() -> str:
@@ -212,7 +258,7 @@ def number(v: Mapping[str, Any]) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(row)} |" for row in (HEAD, ["---"] * len(HEAD), *rows))
+    return "\n".join(_lines(HEAD, rows))
 
 
 def _published(study: Study, id: str) -> list[Mapping[str, Any]]:

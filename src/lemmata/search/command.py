@@ -2,8 +2,10 @@
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
+from typing import Any
 
 from lemmata.errors import BadInput, note, require, unknown
 from lemmata.figure import Claim
@@ -11,6 +13,8 @@ from lemmata.lab.executors import connect_workers
 from lemmata.search import record, say
 from lemmata.search.engine import Budget
 from lemmata.search.frontier import Need, frontier
+from lemmata.search.plan import Answer, Want, figure_for
+from lemmata.search.plan import plan as answered
 from lemmata.search.refute import Outcome
 from lemmata.search.refute import refute as search_claims
 from lemmata.study import Study, study
@@ -89,6 +93,46 @@ def frontiers(outcomes: Sequence[Outcome]) -> list[Need]:
         start = problem.start if problem.room(problem.start).least >= 0 else outcome.where
         found += frontier(problem, start)
     return found
+
+
+def plan(options: argparse.Namespace, workers: int, changes: Mapping[str, str]) -> None:
+    """Say what the theory says, train around its number, and give an interval."""
+    want = Want.of(options.want)
+    study_id, _, figure_id = options.name.partition("/")
+    own = study(study_id)
+    figure = own.figure(figure_id) if figure_id else figure_for(own, want, options.vary)
+    require(
+        options.budget is None or options.budget > 0,
+        f"a budget is a number of trainings, not {options.budget}.",
+    )
+    out = Path(options.out) if options.out else None
+    with connect_workers(options.on, workers, options.limit) as pool:
+        answer = answered(own, figure, want, options.vary, pool, out, changes, options.budget or inf, note)
+    if options.json:
+        print_json(plain_answer(own, answer))
+        return
+    for one in answer.numbers:
+        off = (
+            ""
+            if one.off is None
+            else f" (a factor {one.off:.3g} of what was measured{', vacuous here' if one.vacuous else ''})"
+        )
+        print_prose(f"{one.says}: {one.number:.4g}{off}")
+    print_table(
+        answer.want.quantity, (answer.vary, "mean over seeds"), [(str(v), repr(e)) for v, e in answer.rows]
+    )
+    print_prose(f"{answer.sentence} ({own.id}/{answer.figure}, {answer.trainings} trainings).")
+
+
+def plain_answer(own: Study, answer: Answer) -> dict[str, Any]:
+    """An answer as JSON."""
+    rows = [{"value": v, "mean": e.value, "interval": [e.low, e.high]} for v, e in answer.rows]
+    numbers = [
+        {"says": one.says, "number": one.number, "off": one.off, "vacuous": one.vacuous}
+        for one in answer.numbers
+    ]
+    return {"study": own.id, "figure": answer.figure, "vary": answer.vary, "theory": numbers, "low": answer.low,
+            "high": answer.high, "answer": answer.sentence, "rows": rows, "trainings": answer.trainings}  # fmt: skip
 
 
 def _shown(name: str, points: int) -> None:

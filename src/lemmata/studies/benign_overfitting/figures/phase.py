@@ -10,7 +10,7 @@ from matplotlib.colors import BoundaryNorm
 from lemmata.draw.palette import BLACK, GREEN, RED
 from lemmata.draw.phase import Line, measured_line, phase_diagram
 from lemmata.draw.style import Drawn, canvas, panel, picture, shared_key
-from lemmata.figure import Claim, Figure, about, experiment, made, most_runs, ours, proof, theorem
+from lemmata.figure import Claim, Figure, Rule, about, experiment, made, most_runs, ours, proof, theorem
 from lemmata.measure.boundary import boundary
 from lemmata.measure.columns import below, flagged
 from lemmata.measure.estimate import Estimate
@@ -152,13 +152,20 @@ LOUD = made(
 
 OTHER_SIDE = "at least 9 runs in 10, the interval included"
 
+
+def critical_norm(trial, loss: float) -> float:
+    """The signal norm at which N SNR^2 is critical, whatever test loss is asked for: the transition is steep."""
+    s = theory.setting(trial)
+    return trial.data.signal_norm * (theory.critical_control(s.noise_ratio) / s.control) ** 0.5
+
+
 fig1 = Figure(
     "fig1", "Test loss over SNR and the number of samples, with the phase boundary",
     "Isotropic noise, balanced labels (--set data.balanced_labels=false draws fair coins). The text divides 'the "
     "parameters' by 16 and makes no exception for the read-out; the theory asks for a read-out of order 1, which leaving it "
     "alone gives: both readings are run. Grid and seeds are not printed: N = 2..20 and ten signal norms from 1 to 100 give "
     "the printed ends of the SNR axis, 0.16 and 15.6.",
-    sweep, draw, labels=labels, derived=derived,
+    sweep, draw, labels=labels, derived=derived, rules=(Rule("test_loss", "signal_norm", "critical N SNR^2 of the mean field", critical_norm),),
     question=Question(lambda results: below(results["test_loss"], 0.2), "snr", "samples"),
     readings={
         "read-out divided": {"network.readout_divisor": 16.0},

@@ -3,10 +3,13 @@
 One layer is trained once per cell and tested both ways: 7.4 asks the trainings of 7.3 in one go.
 """
 
+from math import inf
+
 from lemmata.draw.panels import Panel, panels
 from lemmata.figure import (
     Claim,
     Figure,
+    Rule,
     at_least,
     at_most,
     every_run,
@@ -20,6 +23,7 @@ from lemmata.measure.boundary import boundary
 from lemmata.measure.columns import below, chosen
 from lemmata.measure.trend import falls
 from lemmata.scale import Scale
+from lemmata.studies.chain_of_thought import theory
 from lemmata.studies.chain_of_thought.figures.common import (
     COT_LABEL,
     LAYER,
@@ -34,6 +38,7 @@ from lemmata.studies.chain_of_thought.figures.common import (
     vote_law,
 )  # fmt: skip
 from lemmata.studies.chain_of_thought.theory import cot_conditions, icl_conditions, training_conditions
+from lemmata.studies.chain_of_thought.trials import Reasoning
 from lemmata.sweep import Sweep, axis
 from lemmata.trial import put
 
@@ -67,8 +72,48 @@ def figure(id: str, arm: str, variable: str, title: str, setup: str, claims: lis
               names=f"{SYMBOL[arm]} = {{:g}}", law=lambda r: vote_law(r, variable), law_name="law of the vote"),
         caption="Test error after training; dashed: the law of the vote.",
     )  # fmt: skip
+    rules = (
+        Rule(
+            variable,
+            "length",
+            "Theorem 4 or 5 with the constant 1",
+            lambda trial, _: asked(trial, variable),
+            "test.lengths",
+        ),
+        Rule(
+            variable,
+            "length",
+            "the law of the vote",
+            lambda trial, value: by_vote(trial, variable, value),
+            "test.lengths",
+        ),
+    )
     upheld = made({variable: vote(variable)}, step_masses=lambda t: 0.95)
-    return Figure(id, title, setup, sweep, picture, claims, upheld, labels, space=SEARCHED, forecast=upheld)
+    return Figure(
+        id, title, setup, sweep, picture, claims, upheld, labels, space=SEARCHED, forecast=upheld, rules=rules
+    )
+
+
+def asked(trial: Reasoning, variable: str) -> float:
+    """The examples that Theorem 4 (chain of thought) or 5 (in one go) asks for."""
+    q, t = theory.test_quality(trial), trial.test
+    if variable == "cot_error":
+        return theory.cot_examples(t.match_fraction, q.trajectory, q.primacy, trial.data.patterns)
+    return theory.icl_examples(t.match_fraction, q.label, q.label_primacy, trial.data.patterns)
+
+
+def by_vote(trial: Reasoning, variable: str, value: float, most: int = 1000) -> float:
+    """The examples from which on the law of the vote gives an error below a value; infinite above `most`."""
+    low, high = 0, 1
+    while theory.predicted_errors(trial, high)[variable] > value:
+        low, high = high, 2 * high
+        if high > most:
+            return inf
+    while high - low > 1:
+        middle = (low + high) // 2
+        above = theory.predicted_errors(trial, middle)[variable] > value
+        low, high = (middle, high) if above else (low, middle)
+    return float(high)
 
 
 def smaller_errs_more(id: str, statement: str, where: str, variable: str, arm: str, length: int) -> Claim:

@@ -12,7 +12,7 @@ from lemmata.draw.curves import law, reference
 from lemmata.draw.palette import BLUE
 from lemmata.draw.phase import critical_points, success_map
 from lemmata.draw.style import Drawn, canvas, panel, picture
-from lemmata.figure import Claim, Figure, Holds, about, at_least, experiment, made
+from lemmata.figure import Claim, Figure, Holds, Rule, about, at_least, experiment, made
 from lemmata.measure.boundary import boundary
 from lemmata.measure.estimate import Estimate
 from lemmata.measure.simple import bootstrap
@@ -205,6 +205,7 @@ fraction = Figure(
     "condition (8) is violated (the figure `theorem` holds the ratio fixed). The x axis is taken to be alpha_*^-2. Paper "
     f"scale: 100 tokens, 1000 neurons, 20 seeds; quick scale: 50 tokens, 300 neurons. {OPEN}",
     over_fraction, draw_fraction, labels=labels, derived=derived, readings=VOTES,
+    rules=(Rule("test_loss", "samples", "(10) with the constant 1", lambda t, loss: theory.samples_needed(theory.setting(t))),),
     upheld_by=made(test_loss=succeeding(lambda t: 12 * (alpha(t) / 0.38) ** -2)),
     claims=[
         Claim(
