@@ -31,7 +31,9 @@ def forget():
 def written(tmp_path, monkeypatch):
     """The folder of a new study, announced to this process as if it were installed."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # bytecode is out of date only after a second or a new size
+    monkeypatch.setattr(
+        sys, "dont_write_bytecode", True
+    )  # bytecode is out of date only after a second or a new size
     assert main(["new", NAME]) == 0
     monkeypatch.syspath_prepend(tmp_path / NAME)
     points = [EntryPoint(NAME, f"{PACKAGE}:STUDY", "lemmata.studies")]

@@ -86,10 +86,10 @@ def grid(sweep: Any) -> dict[str, Any]:
 
 def _now(study: Study) -> dict[str, Entry]:
     """The claims as they are now: with their draw number, or the next one of their figure where they have changed."""
-    known = _registered(study)
+    known, figures = _registered(study), {figure.id: figure for figure in study.all_figures}
     found = {}
     for claim in study.claims:
-        own = digest(claim, study.figure(claim.figure))
+        own = digest(claim, figures[claim.figure])
         old = known.get(claim.id, {})
         drawn = [one["draw"] for one in known.values() if one["figure"] == claim.figure]
         draw = old["draw"] if old.get("digest") == own else max(drawn, default=0) + 1

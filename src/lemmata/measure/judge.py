@@ -145,6 +145,8 @@ def _none(results: xr.Dataset, reason: str) -> _Runs:
 
 
 def _chosen(claim: Claim, results: xr.Dataset, inside: bool) -> _Runs:
+    absent = results.attrs.get("absent", "")
+    needs(not absent, absent)
     labelled = results["status"]
     status = labelled.variable  # masks have its labels: they need not be compared for every claim
     ran = status.notnull() & (status != RUNNING)
