@@ -2,8 +2,9 @@
 
 The digest covers the modules that a trial imports, directly or through others, and the modules that run every trial (`ROOTS`).
 It leaves out the bookkeeping of the lab, and the modules of a study on which no record depends. It also covers the kernels and
-data files that these modules name, the files that fields of the trial name, the data sets that the trial reads, and the releases of installed packages that a
-plug-in imports. Imports are read from the source code, and nothing is imported. Imports by a computed name are not found.
+data files that these modules name, the files that fields of the trial name, the data sets that the trial reads, and the
+releases of installed packages that a plug-in imports. Imports are read from the source code, and nothing is imported. Imports
+by a computed name are not found.
 """
 
 import ast

@@ -47,7 +47,7 @@ class LayerNorm(eqx.Module):
 class Block(eqx.Module):
     """Self-attention, then a perceptron with one hidden layer, each added to the tokens.
 
-    `inner`, `outer`: the perceptron; None leaves it out.
+    `mlp`: the two maps of the perceptron; None leaves it out.
     `norms`: those of attention and perceptron; none in the order `plain`.
     `logits`: attention logits by head and pair of tokens, in place of queries and keys; None: queries and keys.
     `scale`: multiplies the logits of queries and keys; 0 stands for one over the root of the width of a head.
@@ -58,8 +58,7 @@ class Block(eqx.Module):
     key: Dense | None
     value: Dense
     out: Dense
-    inner: Dense | None
-    outer: Dense | None
+    mlp: tuple[Dense, Dense] | None
     norms: tuple[LayerNorm, ...]
     logits: Float[Array, "head token other"] | None = None
     heads: int = eqx.field(static=True, default=1)
@@ -73,10 +72,10 @@ class Block(eqx.Module):
         """Return the tokens after the block. `there` marks the tokens that may be attended to, by 1 and 0."""
         if self.order == "post":
             x = self.norms[0](x + self.attention(x, there))
-            return x if self.inner is None else self.norms[1](x + self.perceptron(x))
+            return x if self.mlp is None else self.norms[1](x + self.perceptron(x))
         first = self.norms[0](x) if self.norms else x
         x = x + self.attention(first, there)
-        if self.inner is None:
+        if self.mlp is None:
             return x
         return x + self.perceptron(self.norms[1](x) if self.norms else x)
 
@@ -98,9 +97,10 @@ class Block(eqx.Module):
         return self.out(mixed.reshape(x.shape))
 
     def perceptron(self, x: Float[Array, "n token width"]) -> Float[Array, "n token width"]:
-        assert self.inner is not None and self.outer is not None
-        hidden = self.inner(x)
-        return self.outer(jax.nn.gelu(hidden, approximate=False) if self.exact else jax.nn.relu(hidden))
+        assert self.mlp is not None
+        inner, outer = self.mlp
+        hidden = inner(x)
+        return outer(jax.nn.gelu(hidden, approximate=False) if self.exact else jax.nn.relu(hidden))
 
     def _split(self, x: Float[Array, "n token width"]) -> Float[Array, "n token head each"]:
         return x.reshape(*x.shape[:-1], self.heads, -1)
@@ -134,8 +134,7 @@ def block(
         None if positional else dense(k, width, width),
         dense(v, width, width),
         dense(o, width, width),
-        dense(a, width, hidden) if hidden else None,
-        dense(b, hidden, width) if hidden else None,
+        (dense(a, width, hidden), dense(b, hidden, width)) if hidden else None,
         norms,
         jnp.zeros((heads, positional, positional), jnp.float32) if positional else None,
         heads,
