@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, UInt8
+from numpy import ndarray
 
 from lemmata.data import load
 from lemmata.errors import require
@@ -18,8 +19,8 @@ Pictures = Literal["mnist", "fashion-mnist", "cifar10", "made"]
 class Labelled(NamedTuple):
     """Pictures as bytes, and their classes."""
 
-    images: UInt8[Array, "n row column channel"]
-    labels: Int[Array, " n"]
+    images: UInt8[Array | ndarray, "n row column channel"]
+    labels: Int[Array | ndarray, " n"]
 
 
 class Split(NamedTuple):
@@ -47,7 +48,7 @@ def read_pictures(pictures: Pictures, key: Key, train: int, test: int) -> Split:
     )
 
 
-def _labelled(images: np.ndarray, labels: np.ndarray) -> Labelled:
+def _labelled(images: ndarray, labels: ndarray) -> Labelled:
     return Labelled(images.reshape(*images.shape[:3], -1), labels.astype(np.int32))
 
 
@@ -66,9 +67,9 @@ def made_pictures(key: Key, train: int, test: int, side: int = 28, channels: int
     return Split(drawn(one, train), drawn(other, test))
 
 
-def unit(images: UInt8[Array, "*n"]) -> Float[Array, "*n"]:
+def unit(images: UInt8[Array | ndarray, "*n"]) -> Float[Array, "*n"]:
     """Return pictures with values from 0 to 1."""
-    return images.astype(jnp.float32) / 255
+    return jnp.asarray(images, jnp.float32) / 255
 
 
 def in_parts(count: int, most: int) -> int:

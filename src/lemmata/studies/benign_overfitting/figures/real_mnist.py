@@ -8,7 +8,7 @@ import xarray as xr
 
 from lemmata.draw.palette import CYCLE, GREY
 from lemmata.draw.phase import phase_diagram
-from lemmata.draw.style import Drawn, canvas, panel, picture, shared_key
+from lemmata.draw.style import Drawn, canvas, panel, picture
 from lemmata.figure import Claim, Figure, about, at_least, at_most, experiment, flat, made, ours, positive
 from lemmata.measure.columns import capped, chosen
 from lemmata.measure.estimate import Estimate
@@ -148,7 +148,6 @@ def draw_gain(results: xr.Dataset) -> Drawn:
         axes.loglog(results.snr, own.transpose("snr", "seed"), ".", color=colour, markersize=3)
     axes.axhline(CHANCE, color=GREY, linestyle=":", label="all digits alike")
     panel(axes, "SNR $a/b$", "test loss", log="xy")
-    shared_key(figure, [axes])
     return figure, "Lines are means over seeds."
 
 

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, UInt8
+from numpy import ndarray
 
 from lemmata.descent import Descent, Draw, Learner, Learning
 from lemmata.errors import require
@@ -51,7 +52,9 @@ class Ringed(eqx.Module):
             "the ring is that of pictures of 28 x 28 pixels.",
         )
 
-    def noisy(self, images: UInt8[Array, "n row column 1"], key: Key) -> Float[Array, "n row column 1"]:
+    def noisy(
+        self, images: UInt8[Array | ndarray, "n row column 1"], key: Key
+    ) -> Float[Array, "n row column 1"]:
         """Return pictures with the noise in their ring, standard normal before the factor b."""
         inner = jnp.zeros((SIDE, SIDE, 1)).at[RING:-RING, RING:-RING].set(1.0)
         noise = (1 - inner) * jax.random.normal(key, images.shape, jnp.float32)

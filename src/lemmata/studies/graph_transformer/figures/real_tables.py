@@ -1,6 +1,6 @@
 """Tables B.1, B.3, B.5, B.6 and B.8 on the real graphs: each printed number against ours."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -67,9 +67,8 @@ def off_printed(tables: Mapping[str, Mapping[str, float]]) -> Callable[[xr.Datas
         rows = []
         for graph, printed in tables.items():
             own = chosen(r, graph=[graph])
-            rows.append(
-                xr.concat([abs(own[name] - value) for name, value in printed.items()], "entry").max("entry")
-            )
+            off = xr.Dataset({name: abs(own[name] - value) for name, value in printed.items()})
+            rows.append(off.to_dataarray("entry").max("entry"))
         return xr.concat(rows, "graph")
 
     return number
@@ -103,9 +102,9 @@ def draw(results: xr.Dataset) -> Drawn:
 # Made results ----------------------------------------------------------------------------------------------------------
 
 
-def labels(trial: RealTables) -> Mapping[str, np.ndarray]:
+def labels(trial: RealTables) -> Mapping[str, Sequence[int]]:
     """Classes and distances, counted from 1."""
-    return {"category": 1 + np.arange(CLASSES[trial.graph]), "distance": 1 + np.arange(LAST)}
+    return {"category": range(1, CLASSES[trial.graph] + 1), "distance": range(1, LAST + 1)}
 
 
 def shares_off(points: float) -> Made:
