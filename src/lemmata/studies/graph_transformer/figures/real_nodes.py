@@ -180,17 +180,12 @@ def draw_labels(results: xr.Dataset) -> Drawn:
 def draw_distances(results: xr.Dataset) -> Drawn:
     """Positions of the last layer, and the accuracy of models of one distance."""
     figure, (left, right) = canvas(2)
-    zs = [z for z in results.z.values.tolist() if z]
-    line(
-        left,
-        chosen(results.bias, z=0).isel(bucket=slice(0, max(zs) + 1)),
-        "bucket",
-        BLUE,
-        "$b_z$",
-        "o-",
-        "mean",
-    )
-    line(right, 100 * chosen(results.accuracy, z=zs), "z", RED, "nodes at distance $z$ only", "o-", "mean")
+    zs = zs_of(results)
+    learned = [name for name in SAMPLINGS if name in results.model.values]
+    bias = chosen(results.bias, model=learned).isel(bucket=slice(0, max(zs) + 1))
+    lines(left, bias, "bucket", "model", style="o-", centre="mean")
+    only = chosen(results.accuracy, model=[f"z {z}" for z in zs]).assign_coords(model=zs)
+    line(right, 100 * only, "model", RED, "nodes at distance $z$ only", "o-", "mean")
     panel(left, "distance $z$", "$b_z$ of the last layer")
     panel(right, "distance $z$", "test accuracy, %")
     return figure, MEAN
