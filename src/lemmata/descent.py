@@ -45,8 +45,9 @@ class Descent(eqx.Module):
     `batches`: `full`; `epochs`: each goes once through a new random order; `single-pass`: every sample once, then the end;
         `with-replacement`; `fresh`: new samples at every step.
     `batch`: the number of samples in a batch.
-    `stop`: `target`: the loss is at most `target_loss` (with batches, the loss of the next batch); `fitted`: every training
-        sample has loss 0; `cap`: after `steps` steps, which then count as converged.
+    `stop`: `target`: the loss is at most `target_loss` (with batches, the loss of the next batch); `epoch`: at the end of an
+        epoch, the mean loss of its batches is at most `target_loss`; `fitted`: every training sample has loss 0; `cap`: after
+        `steps` steps, which then count as converged.
     `steps`: the largest number of steps.
     `logs`: the number of logged steps.
     `spacing`: whether logged steps are spaced evenly or in the logarithm.
@@ -67,7 +68,7 @@ class Descent(eqx.Module):
     loss: Loss = fixed(default="logistic")
     batches: Literal["full", "epochs", "single-pass", "with-replacement", "fresh"] = fixed(default="full")
     batch: int = fixed(default=1)
-    stop: Literal["target", "fitted", "cap"] = fixed(default="target")
+    stop: Literal["target", "epoch", "fitted", "cap"] = fixed(default="target")
     steps: int = fixed(default=20_000)
     logs: int = fixed(default=40)
     spacing: Literal["log", "even"] = fixed(default="log")
@@ -280,6 +281,7 @@ class Learning(NamedTuple):
     `key`: the random key of batches and of random choices during the training.
     `suspect`: the sample that the stop rule `fitted` checks first.
     `done`: whether all samples are fitted.
+    `epochs`: with the stop rule `epoch`, the sum of the losses in this epoch and the mean loss of the last one.
     """
 
     fit: Fit
@@ -288,6 +290,7 @@ class Learning(NamedTuple):
     key: Array
     suspect: Int[Array, ""]
     done: Bool[Array, ""]
+    epochs: tuple[Float[Array, ""], Float[Array, ""]] | None = None
 
     @property
     def params(self) -> PyTree:
@@ -364,7 +367,12 @@ class Learner(Trained):
         zero = jnp.zeros((), jnp.int32)
         batch = self.batch(path_key, zero, samples, world)
         fit = begin(self.descent, self.slope, params, batch, world, _step_key(path_key, zero))
-        begun = Learning(fit, samples, world, jax.random.key_data(path_key), zero, jnp.asarray(False))
+        epochs = (
+            (jnp.zeros_like(fit.loss), jnp.full_like(fit.loss, jnp.inf))
+            if self.descent.stop == "epoch"
+            else None
+        )
+        begun = Learning(fit, samples, world, jax.random.key_data(path_key), zero, jnp.asarray(False), epochs)
         return self._checked(begun)
 
     def draw_with(self, key: Key, data: PyTree, weights: PyTree) -> Draw:
@@ -384,7 +392,16 @@ class Learner(Trained):
         fit = advance(
             self.descent, self.slope, state.fit, batch, world, _step_key(path_key, upcoming), rates=rates
         )
-        return self._checked(state._replace(fit=fit))
+        return self._checked(state._replace(fit=fit, epochs=self._summed(state)))
+
+    def _summed(self, state: Learning) -> tuple[Float[Array, ""], Float[Array, ""]] | None:
+        """Return the losses of the epochs after one more batch, that of the loss before the step."""
+        if state.epochs is None:
+            return None
+        per_epoch = self.samples // self.batch_size
+        total, last = state.epochs[0] + state.fit.loss, state.epochs[1]
+        over = (state.step + 1) % per_epoch == 0
+        return jnp.where(over, 0.0, total), jnp.where(over, total / per_epoch, last)
 
     def batch(self, path_key: Key, step: Int[Array, ""], data: PyTree, world: PyTree) -> PyTree:
         """Return the samples of a step."""
@@ -402,6 +419,9 @@ class Learner(Trained):
     def finished(self, state: Learning) -> Bool[Array, ""]:
         if self.descent.stop == "target":
             return state.fit.loss <= self.descent.target_loss
+        if self.descent.stop == "epoch":
+            assert state.epochs is not None
+            return state.epochs[1] <= self.descent.target_loss
         if self.descent.stop == "cap":
             return state.step >= self.steps
         return state.done

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lemmata.arguments import checks_arguments
-from lemmata.errors import BadInput, require, shortened, text_of, unknown
+from lemmata.errors import BadInput, note, require, shortened, text_of, unknown
 from lemmata.lab.executors import connect_workers
 from lemmata.lab.looks import until_decided
 from lemmata.lab.store import MAX_PATH_LENGTH, Store
@@ -150,28 +150,33 @@ def check(
         order.sweep.cells  # noqa: B018  (built now, so that bad input shows before anything is written)
     begun(list(orders.values()))
     with connect_workers(on, workers, limit) as pool, bars() as shown:
-        found = run_all(list(orders.values()), pool, shown, fail_fast)
-        results = dict(zip(orders, found, strict=True))
+        there = {which: order for which, order in orders.items() if not order.absent}
+        for order in orders.values():
+            if order.absent:
+                note(f"{order.name}: {order.absent}")
+        found = run_all(list(there.values()), pool, shown, fail_fast)
+        ran = dict(zip(there, found, strict=True))
+        results = {which: ran[which] if which in ran else order.nothing() for which, order in orders.items()}
         if not more:
-            _count(orders.values(), counted)
+            _count(there.values(), counted)
             return chosen.check(*results.values(), only=only, inside=inside)
 
         def look(rate: float) -> "list[Verdict]":
             return chosen.check(*results.values(), only=only, rate=rate, inside=inside)
 
         def add(id: str, count: int) -> None:
-            for which in [w for w in orders if w[0] == id]:
-                order = orders[which]
-                orders[which] = replace(order, seeds=len(order.sweep.seeds) + count, looks=order.looks + 1)
-                results[which] = orders[which].run(pool, shown(orders[which].name), fail_fast)
+            for which in [w for w in there if w[0] == id]:
+                order = there[which]
+                there[which] = replace(order, seeds=len(order.sweep.seeds) + count, looks=order.looks + 1)
+                results[which] = there[which].run(pool, shown(there[which].name), fail_fast)
 
-        sizes = {id: len(order.sweep.seeds) for (id, _), order in orders.items()}
-        cells = {id: sum(len(o.sweep.cells) for (i, _), o in orders.items() if i == id) for id in sizes}
+        sizes = {id: len(order.sweep.seeds) for (id, _), order in there.items()}
+        cells = {id: sum(len(o.sweep.cells) for (i, _), o in there.items() if i == id) for id in sizes}
         prices = {id: cells[id] // sizes[id] for id in sizes}
         verdicts = until_decided(
             look, lambda claim: chosen.claim(claim).figure, sizes, prices, add, budget or sum(cells.values())
         )
-        _count(orders.values(), counted)
+        _count(there.values(), counted)
         return verdicts
 
 

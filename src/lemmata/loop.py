@@ -24,6 +24,7 @@ from lemmata.trial import (
     Key,
     Record,
     State,
+    Supply,
     Tracks,
     Trial,
     kind,
@@ -72,6 +73,12 @@ def begin(trial: Descending, key: Key) -> Lanes:
     """Start one run. The result has no dimension of lanes, so that one program serves any number of lanes."""
     untouched = _copy(trial)
     return _begun(trial, trial.start(key))._replace(trial=untouched)
+
+
+def begin_supplied(trial: Descending, key: Key) -> Lanes:
+    """Start one run with the data and weights that it reads from files, if any."""
+    supply = trial.supplied(key)
+    return begin(trial, key) if supply == Supply() else _given(trial, key, *supply)
 
 
 @traced_once(_own, BRIEF)
@@ -249,11 +256,17 @@ def train(
     with double():
         one = with_precision(trial)
         used = random_key(trial, seed) if key is None else key
-        drawn = data is None and weights is None
-        if not drawn:
+        if data is None and weights is None:
+            run = begin_supplied(one, used)
+        else:
             data, weights = accepted(_copy(one).takes(used), data, weights)
             _copy(one).check_own(data, weights)
-        run = begin(one, used) if drawn else _given(one, used, data, weights)
+            supply = one.supplied(used)
+            data, weights = (
+                (supply.data if data is None else data),
+                (supply.weights if weights is None else weights),
+            )
+            run = _given(one, used, data, weights)
         steps, spare = (jnp.asarray(n, jnp.int32) for n in (trial.steps, 0))
         return lane_record(run_block(stack_runs([run]), steps, spare), 0)
 

@@ -16,6 +16,7 @@ import numpy as np
 import xarray as xr
 
 from lemmata.arguments import checks_arguments
+from lemmata.data.store import data_file
 from lemmata.errors import BadInput, note, require, unknown
 from lemmata.lab.adaptive import Refined, refine
 from lemmata.lab.disk import replacing
@@ -148,7 +149,22 @@ class Order:
         """Run what is missing and return the results; with `fail_fast`, stop at the first cell that fails."""
         return run_all([self], pool, lambda name: told, fail_fast)[0]
 
+    @property
+    def absent(self) -> str:
+        """Which real data sets this order needs and are not here, as a sentence with the command to get them, or nothing."""
+        needed = {name for trial in self.sweep.cells.structures[0] for name in trial.data_sets}
+        missing = sorted(name for name in needed if not data_file(name).is_file())
+        return (
+            f"data absent: {', '.join(f'`lemmata data get {name}`' for name in missing)}" if missing else ""
+        )
+
+    def nothing(self) -> xr.Dataset:
+        """Return results in which no cell was run, because data are absent."""
+        found = assemble(self.sweep, Rows(np.array([], int), {"status": np.array([])}), self._about)
+        return found.assign_attrs(absent=self.absent)
+
     def _job(self, told: Progress) -> Job:
+        require(not self.absent, self.absent)
         self._require_own_store()
         return Job(self.sweep, self.store, self.manifest(), told, self._siblings)
 
@@ -244,7 +260,13 @@ class Order:
         return picture(results) if self.axes else self.figure.draw(results, verdicts)
 
     def _completed(self, sweep: Sweep, rows: Rows) -> xr.Dataset:
-        known = {
+        results = self.figure.complete(assemble(sweep, rows, self._about))
+        return described(results, paths=place_paths(sweep))
+
+    @property
+    def _about(self) -> dict[str, Any]:
+        """What results say of the order that made them."""
+        return {
             "study": self.figure.study,
             "figure": self.figure.id,
             "scale": self.scale,
@@ -253,8 +275,6 @@ class Order:
             "looks": self.looks,
             "changed": ", ".join([*self.changes, *self.axes]),
         }
-        results = self.figure.complete(assemble(sweep, rows, known))
-        return described(results, paths=place_paths(sweep))
 
     def _require_own_store(self) -> None:
         existing = self.store.recovered_manifest if self.store.exists else {}

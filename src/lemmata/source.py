@@ -2,8 +2,9 @@
 
 The digest covers the modules that a trial imports, directly or through others, and the modules that run every trial (`ROOTS`).
 It leaves out the bookkeeping of the lab, and the modules of a study on which no record depends. It also covers the kernels and
-data files that these modules name, the files that fields of the trial name, and the releases of installed packages that a
-plug-in imports. Imports are read from the source code, and nothing is imported. Imports by a computed name are not found.
+data files that these modules name, the files that fields of the trial name, the data sets that the trial reads, and the
+releases of installed packages that a plug-in imports. Imports are read from the source code, and nothing is imported. Imports
+by a computed name are not found.
 """
 
 import ast
@@ -20,6 +21,9 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, ver
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from lemmata.data.sources import sha256_of
+from lemmata.data.store import data_file
 
 if TYPE_CHECKING:
     from lemmata.trial import Trial
@@ -106,6 +110,18 @@ def current_digests(stored: Mapping[str, str]) -> set[str]:
     return {_present(named.split("\n")) or digest for named, digest in stored.items()}
 
 
+def data_files(trial: "Trial") -> dict[str, str]:
+    """Return the files of the real data sets that a trial reads and that are here, by name, with their sha256."""
+    paths = [data_file(name) for name in trial.data_sets]
+    return {path.name: _sha256(str(path), _stamp(str(path))) for path in paths if path.is_file()}
+
+
+@lru_cache
+def _sha256(file: str, stamp: tuple[int, int, int]) -> str:
+    """Return the sha256 of a file, computed again only when its stamp changes."""
+    return sha256_of(Path(file))
+
+
 def from_script(trial: "Trial") -> bool:
     """Whether a trial or a part of it is defined in the script itself, whose source other processes do not have."""
     kinds, _ = _made_of(trial)
@@ -126,7 +142,8 @@ def _made_of(trial: "Trial") -> Made:
     kinds: dict[type, None] = {}
     files: dict[str, None] = {}
     _collect(trial, kinds, files)
-    return tuple(kinds), tuple(files)
+    sets = [str(path) for name in trial.data_sets if (path := data_file(name)).is_file()]
+    return tuple(kinds), (*files, *sets)
 
 
 def _collect(value: Any, kinds: dict[type, None], files: dict[str, None]) -> None:

@@ -77,6 +77,18 @@ class Trial(eqx.Module):
     def __check_init__(self):
         require_ranges(self)
 
+    @property
+    def data_sets(self) -> tuple[str, ...]:
+        """The names of the real data sets that the trial reads (see `lemmata data`). Its records depend on their files."""
+        return ()
+
+
+class Supply(NamedTuple):
+    """What a training reads from files, in place of what it would draw. None: it is drawn."""
+
+    data: PyTree = None
+    weights: PyTree = None
+
 
 class Tracks(NamedTuple):
     """Quantities that are followed at every step, by name. Each gives one number or array a run.
@@ -143,6 +155,10 @@ class Descending(Trial):
     def track(self, state: State) -> Tracks:
         """Return what is followed at every step. It is recorded under the same names."""
         return Tracks()
+
+    def supplied(self, key: Key) -> Supply:
+        """Return the data and weights that the training reads from files. It is called outside of compiled programs."""
+        return Supply()
 
     def takes(self, key: Key) -> Taken:
         """Return the form of the data and weights that a user may pass to `lm.train`, which checks them before `start_from`."""

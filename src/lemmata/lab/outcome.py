@@ -17,14 +17,17 @@ class Origin(NamedTuple):
     `jax`: the release of JAX.
     `device`: the platform that computed it.
     `kernels`: `on` if C++ kernels were used, else `off`.
+    `data`: the files of the real data sets that it was made from, each with its sha256.
     """
 
     jax: str
     device: str
     kernels: str
+    data: str = ""
 
     def __str__(self) -> str:
-        return f"JAX {self.jax} on {self.device}, kernels {self.kernels}"
+        data = f", data {self.data}" if self.data else ""
+        return f"JAX {self.jax} on {self.device}, kernels {self.kernels}{data}"
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,8 @@ class Outcome:
 
 def origin_in(kept: Mapping[str, Any]) -> Origin | None:
     """Read the origin that `Outcome.made_by` wrote."""
-    return Origin(*(kept[name] for name in Origin._fields)) if {*Origin._fields} <= {*kept} else None
+    known = {name: kept[name] for name in Origin._fields if name in kept}
+    return Origin(**known) if {*Origin._fields} - {*Origin._field_defaults} <= {*known} else None
 
 
 def failed_record() -> dict[str, Value]:

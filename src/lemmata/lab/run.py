@@ -107,7 +107,9 @@ def carry_out_all(
     A sweep begins when a worker is free, before the last cells of the sweep before it are finished. Through files, where work
     lies beside its own store, sweeps run one after another.
     """
-    groups = [range(len(jobs))] if isinstance(pool, Pool) else [[number] for number in range(len(jobs))]
+    groups = (
+        [range(len(jobs))] if jobs and isinstance(pool, Pool) else [[number] for number in range(len(jobs))]
+    )
     for group in groups:
         begun: list[_UnderWay] = []
         with contextlib.ExitStack() as held:

@@ -17,7 +17,7 @@ from lemmata.lab.outcome import Origin, Outcome, failed_record
 from lemmata.lab.segment import STORABLE
 from lemmata.loop import (
     Lanes,
-    begin,
+    begin_supplied,
     complete,
     lane_record,
     recorded,
@@ -27,11 +27,11 @@ from lemmata.loop import (
     select_lanes,
     stack_runs,
 )
-from lemmata.source import from_script, trial_digest
+from lemmata.source import data_files, from_script, trial_digest
 from lemmata.status import CAPPED, CONVERGED, DIVERGED, RUNNING
 from lemmata.sweep import Cell
 from lemmata.threefry import new_key
-from lemmata.trial import Computed, Descending, Key, key_number, with_precision
+from lemmata.trial import Computed, Descending, Key, Trial, key_number, with_precision
 
 
 @dataclass(frozen=True)
@@ -144,9 +144,10 @@ def _by_time(outcomes: Iterator[Outcome]) -> Iterator[list[Outcome]]:
         yield part
 
 
-def origin() -> Origin:
-    """Return the origin of the records that this process makes."""
-    return Origin(jax.__version__, jax.default_backend(), kernels.state())
+def origin(trial: Trial) -> Origin:
+    """Return the origin of the records of a trial that this process makes."""
+    data = ", ".join(f"{name} {sha256}" for name, sha256 in data_files(trial).items())
+    return Origin(jax.__version__, jax.default_backend(), kernels.state(), data)
 
 
 def failure(cell: Cell, error: BaseException, source: str, seconds: float = 0.0) -> Outcome:
@@ -201,7 +202,7 @@ def _compute(cell: Cell, key: Key, source: str) -> Outcome:
     except Exception as error:
         return failure(cell, error, source, time.perf_counter() - began)
     record["status"] = np.asarray(CONVERGED if complete(trial, record.items()) else DIVERGED, np.int32)
-    return Outcome(cell.id, record, time.perf_counter() - began, source=source, origin=origin())
+    return Outcome(cell.id, record, time.perf_counter() - began, source=source, origin=origin(trial))
 
 
 def _require_storable(record: Any, own: Sequence[str]) -> None:
@@ -250,7 +251,7 @@ def _run_lanes(chunk: Chunk) -> Iterator[Outcome]:
                 cell, occupants[i] = occupants[i], None
                 assert cell is not None
                 record = lane_record(ran, i) | {"logged": logged}
-                yield Outcome(cell.id, record, share, source=chunk.source, origin=origin())
+                yield Outcome(cell.id, record, share, source=chunk.source, origin=origin(cell.trial))
             last_harvest = now
         lanes = ran
         busy = sum(cell is not None for cell in occupants)
@@ -275,7 +276,7 @@ def _refill(
     cells = [waiting.popleft() for _ in empty]
     keys = jnp.unstack(_keys(cells, width))
     runs = {
-        i: begin(with_precision(_descending(cell)), key)
+        i: begin_supplied(with_precision(_descending(cell)), key)
         for i, cell, key in zip(empty, cells, keys, strict=False)
     }
     if lanes is None:

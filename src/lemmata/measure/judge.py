@@ -146,6 +146,8 @@ def _none(results: xr.Dataset, reason: str) -> _Runs:
 
 
 def runs_of(claim: Claim, results: xr.Dataset, inside: bool) -> _Runs:
+    absent = results.attrs.get("absent", "")
+    needs(not absent, absent)
     labelled = results["status"]
     status = labelled.variable  # masks have its labels: they need not be compared for every claim
     ran = status.notnull() & (status != RUNNING)

@@ -3,6 +3,7 @@
 Graphs are undirected and without loops. Their adjacency is a sparse array of SciPy, on the host.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ import scipy.sparse as sparse
 from jaxtyping import Bool, Float, Int, UInt8
 from numpy import ndarray
 
+from lemmata.data import load
 from lemmata.errors import BadInput, require
 
 SOURCES_AT_ONCE = 1024
@@ -159,11 +161,21 @@ def read_graph(path: str | Path) -> GraphFile:
             parts = {name: held[name] for name in held.files}
     except (OSError, ValueError):
         raise BadInput(f"'{path}' is not a graph file: it cannot be read as .npz.") from None
+    return graph_of(parts, f"the graph file '{path}'")
+
+
+def real_graph(name: str) -> GraphFile:
+    """Return a graph among the real data sets. Raises `BadInput` if it is absent (see `lemmata data`)."""
+    return graph_of(load(name), f"the data set '{name}'")
+
+
+def graph_of(parts: Mapping[str, ndarray], what: str) -> GraphFile:
+    """Return the graph that named arrays hold. `what` names their origin in messages."""
     stored = ("features_data", "features_indices", "features_indptr", "features_shape")
     sparsely = all(name in parts for name in stored)
     missing = [name for name in ("edges", "labels") if name not in parts]
     missing += [] if sparsely or "features" in parts else ["features"]
-    require(not missing, f"the graph file '{path}' lacks {', '.join(missing)}.")
+    require(not missing, f"{what} lacks {', '.join(missing)}.")
     if sparsely:
         data, indices, indptr, shape = (parts[name] for name in stored)
         nodes, features = (
@@ -171,12 +183,12 @@ def read_graph(path: str | Path) -> GraphFile:
             sparse.csr_array((data, indices, indptr), shape=(int(shape[0]), int(shape[1]))),
         )
     else:
-        require(parts["features"].ndim == 2, f"the features in '{path}' are not a table.")
+        require(parts["features"].ndim == 2, f"the features in {what} are not a table.")
         nodes, features = len(parts["features"]), sparse.csr_array(parts["features"])
     labels = np.asarray(parts["labels"])
     require(
         labels.shape == (nodes,),
-        f"'{path}' has {nodes} rows of features but {labels.size} labels.",
+        f"{what} has {nodes} rows of features but {labels.size} labels.",
     )
-    require(bool(np.isfinite(features.data).all()), f"'{path}' holds features that are not finite.")
+    require(bool(np.isfinite(features.data).all()), f"{what} holds features that are not finite.")
     return GraphFile(adjacency(parts["edges"], nodes), features, labels.astype(int))

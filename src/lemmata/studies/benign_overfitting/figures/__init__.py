@@ -7,6 +7,7 @@ from lemmata.studies.benign_overfitting.figures import (
     dynamics,
     leak,
     phase,
+    real_mnist,
     rivals,
     stages,
     strong_token,
@@ -21,5 +22,5 @@ FIGURES = (
     phase.fig1, dynamics.fig3, dynamics.fig4, times.time_benign, times.time_harmful, asymptotics.asymptotic_boundary,
     stages.literal_constants, theorems.theorem_benign, theorems.theorem_harmful, asymptotics.feedback, leak.attention_leak,
     arms.arms, strong_token.noise_ratio, strong_token.no_strong_token, rivals.rival_transformer, rivals.rival_convolution,
-    agreement.agreement,
+    agreement.agreement, real_mnist.fig2, real_mnist.gain,
 )  # fmt: skip

@@ -7,6 +7,8 @@ from lemmata.studies.graph_transformer.figures import (
     learners,
     neurons,
     positions,
+    real_nodes,
+    real_tables,
     steps,
     training,
     variants,
@@ -19,4 +21,6 @@ FIGURES = (
     training.flips, training.attention, labels_needed.both, steps.shared, steps.even, positions.bias, learners.learners,
     learners.samplers, neurons.neurons, growth.growth, steps.size, steps.delta, steps.sigma, steps.xi, positions.nearest,
     checks.drawing, variants.clusters, variants.whole_graphs, variants.four, checks.agreement, checks.tables,
+    real_tables.tables_real, real_nodes.labels_cora, real_nodes.labels_actor, real_nodes.distances_cora,
+    real_nodes.distances_actor,
 )  # fmt: skip

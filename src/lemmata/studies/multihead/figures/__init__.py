@@ -11,6 +11,7 @@ from lemmata.studies.multihead.figures import (
     margins,
     mixture,
     planted,
+    real_heads,
     second_phase,
 )
 from lemmata.studies.multihead.figures.common import template as template
@@ -20,4 +21,5 @@ FIGURES = (
     inequalities.looseness, inequalities.decoder_bounds, inside.inside_conditions, inside.linear_control, frontier.frontier,
     mixture.two_step_sizes, mixture.decoders, first_phase.first_phase, first_phase.first_phase_scaling,
     second_phase.second_phase, good_start.good_start, margins.realizability, margins.margins, margins.saturation, gap.gap,
+    real_heads.tuned, real_heads.scratch, real_heads.scale,
 )  # fmt: skip
