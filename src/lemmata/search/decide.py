@@ -56,7 +56,7 @@ def of_shares(margins: np.ndarray, level: float, delta: float = DELTA) -> Confir
 
 
 def of_estimate(value: float, half: float, freedom: float, singles: np.ndarray, level: float) -> Confirmation:
-    """Decide for an estimate: its interval at this level lies outside, and most single seeds violate the claim.
+    """Decide for an estimate: its two-sided interval at this level lies outside, and most single seeds violate the claim.
 
     `value`: the distance of the estimate from the tolerance's end; below zero it is outside.
     `half`: the half-width of its 95 % interval on that side, in the same unit.
@@ -65,7 +65,7 @@ def of_estimate(value: float, half: float, freedom: float, singles: np.ndarray, 
     known = singles[~np.isnan(singles)]
     violating = int((known < -ROUNDING).sum())
     unit = half / float(stdtrit(freedom if freedom < inf else 1e9, 0.975))
-    reach = unit * float(stdtrit(freedom if freedom < inf else 1e9, 1 - level))
+    reach = unit * float(stdtrit(freedom if freedom < inf else 1e9, 1 - level / 2))
     outside = bool(value + reach < 0)
     return Confirmation(
         outside and len(known) > 0 and violating > 0.5 * len(known),
