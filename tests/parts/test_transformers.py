@@ -52,7 +52,12 @@ def test_hidden_tokens_change_nothing():
 
 def test_patches_are_cut_row_by_row():
     image = jnp.arange(16.0).reshape(1, 4, 4, 1)
-    assert np.asarray(patches(image, 2))[0].tolist() == [[0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]
+    assert np.asarray(patches(image, 2))[0].tolist() == [
+        [0, 1, 4, 5],
+        [2, 3, 6, 7],
+        [8, 9, 12, 13],
+        [10, 11, 14, 15],
+    ]
 
 
 def test_a_vision_transformer_sees_permuted_patches_with_permuted_positions_alike():
