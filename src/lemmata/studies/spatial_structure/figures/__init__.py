@@ -12,6 +12,7 @@ from lemmata.studies.spatial_structure.figures import (
     linear_phase,
     loss_rate,
     patches,
+    real_grids,
     realistic,
     sizes,
     three_events,
@@ -25,5 +26,5 @@ FIGURES = (
     linear_models.glm_floor, linear_models.without_association, three_events.three_events, patches.patches,
     first_event.first_event,
     loss_rate.loss_rate, events.common_rate, frozen_attention.frozen_attention, linear_phase.linear_phase, coupling.coupling,
-    transfer.transfer, transfer_learners.transfer_learners, sizes.sizes,
+    transfer.transfer, transfer_learners.transfer_learners, sizes.sizes, real_grids.grids, real_grids.positional,
 )  # fmt: skip
