@@ -23,7 +23,7 @@ class Stage(eqx.Module):
     weight: Float[Array, "nine_channels fan_out"]
     norm: LayerNorm
 
-    def __call__(self, x: Images) -> Images:
+    def __call__(self, x: Images) -> Float[Array, "n half_row half_column fan_out"]:
         x = jax.nn.relu(self.norm(convolved(x, self.weight)))
         n, rows, columns, channels = x.shape
         return jnp.mean(x.reshape(n, rows // 2, 2, columns // 2, 2, channels), axis=(2, 4))
@@ -42,7 +42,9 @@ class Stages(eqx.Module):
         return self.head(images.reshape(images.shape[0], -1))
 
 
-def convolved(x: Images, weight: Float[Array, "nine_channels fan_out"]) -> Images:
+def convolved(
+    x: Images, weight: Float[Array, "nine_channels fan_out"]
+) -> Float[Array, "n row column fan_out"]:
     """Convolve pictures with weights of 3 x 3 pixels; zeros surround the picture."""
     rows, columns = x.shape[1:3]
     wide = jnp.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))

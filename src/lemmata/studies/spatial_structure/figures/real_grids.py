@@ -95,7 +95,7 @@ def _local(similarity: np.ndarray, placed: np.ndarray, inverse: bool) -> float:
     rows, columns = place // side, place % side
     away = np.hypot(rows[:, None] - rows, columns[:, None] - columns)
     pairs = np.triu_indices(len(place), 1)
-    return float(spearmanr(similarity[pairs], -away[pairs]).statistic)
+    return float(spearmanr(similarity[pairs], -away[pairs]).statistic)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def after_inverse(r: xr.Dataset) -> Estimate:
