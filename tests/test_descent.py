@@ -70,6 +70,15 @@ def line(**changes):
 MEAN_SQUARE = np.mean((np.arange(1, 9) / 8) ** 2)
 
 
+@pytest.mark.parametrize(("target", "status", "steps"), [(1.001, CONVERGED, 2), (0.999, CAPPED, 6)])
+def test_the_stop_rule_epoch_looks_at_the_mean_loss_of_whole_epochs(target, status, steps):
+    """Without motion that is the mean over all samples, although the two batches of an epoch have other losses."""
+    level = 2 * MEAN_SQUARE * target
+    still = {"batches": "epochs", "batch": 4, "stop": "epoch", "learning_rate": 1e-12}
+    record = train(line(**still, target_loss=level, steps=6))
+    assert (int(record["status"]), int(record["steps"])) == (status, steps)
+
+
 def test_full_batch_descent_contracts_as_its_recursion_says():
     curve = train(line(log_at=(1, 5, 20), stop="cap", steps=20))["w_curve"]
     np.testing.assert_allclose(2 - curve, 2 * (1 - 0.1 * MEAN_SQUARE) ** np.array([0, 1, 5, 20]), rtol=1e-12)

@@ -78,7 +78,9 @@ def begin(trial: Descending, key: Key) -> Lanes:
 def begin_supplied(trial: Descending, key: Key) -> Lanes:
     """Start one run with the data and weights that it reads from files, if any."""
     supply = trial.supplied(key)
-    return begin(trial, key) if supply == Supply() else _given(trial, key, *supply)
+    if supply.data is None and supply.weights is None:
+        return begin(trial, key)
+    return _given(trial, key, *supply)
 
 
 @traced_once(_own, BRIEF)

@@ -65,7 +65,7 @@ def of_kind(trial: RealNodes, kind: str) -> RealNodes:
     return put_all(trial, changes)
 
 
-def labels_sweep(graph: str) -> Callable[[Scale], Sweep]:
+def labels_sweep(graph: Graph) -> Callable[[Scale], Sweep]:
     def sweep(scale: Scale) -> Sweep:
         counts = by_scale(scale, (20, 30), LABELS[graph], LABELS[graph])
         axes = (Axis("kind", KINDS, of_kind), axis("labelled", counts))
@@ -81,7 +81,7 @@ def of_model(trial: RealNodes, model: str) -> RealNodes:
     return put_all(trial, {"sampling": "distance", "distance": int(model.removeprefix("z "))})
 
 
-def distances_sweep(graph: str) -> Callable[[Scale], Sweep]:
+def distances_sweep(graph: Graph) -> Callable[[Scale], Sweep]:
     def sweep(scale: Scale) -> Sweep:
         sized = trial(graph, scale)
         if scale != "smoke":
@@ -145,7 +145,7 @@ def _spearman(first: np.ndarray, second: np.ndarray) -> float:
     """Return Spearman's correlation: 0 where one of them does not vary, NaN where a number is missing."""
     if not np.isfinite(first + second).all():
         return np.nan
-    return float(spearmanr(first, second).statistic) if np.ptp(first) and np.ptp(second) else 0.0
+    return float(spearmanr(first, second).statistic) if np.ptp(first) and np.ptp(second) else 0.0  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def spread(r: xr.Dataset) -> Mapping[str, Estimate]:

@@ -69,7 +69,7 @@ def off_printed(tables: Mapping[str, Mapping[str, float]]) -> Callable[[xr.Datas
             own = chosen(r, graph=[graph])
             off = xr.Dataset({name: abs(own[name] - value) for name, value in printed.items()})
             rows.append(off.to_dataarray("entry").max("entry"))
-        return xr.concat(rows, "graph")
+        return xr.concat(rows, "graph")  # pyright: ignore[reportReturnType]
 
     return number
 

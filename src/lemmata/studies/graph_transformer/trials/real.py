@@ -56,7 +56,7 @@ class RealTables(Computed):
             "nodes": len(graph.labels),
             "edges": graph.adjacency.nnz // 2,
             "classes": len(sizes),
-            "features": graph.features.shape[1],
+            "features": graph.features.shape[1],  # pyright: ignore[reportOptionalSubscript]
             "shares": found.shares,
             "winning": 1 - found.inconsistent,
             "normalised": found.normalised,

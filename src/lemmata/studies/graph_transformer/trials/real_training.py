@@ -54,8 +54,8 @@ Kind = Literal["transformer", "no-position", "convolution"]
 class Around(NamedTuple):
     """A graph as training sees it."""
 
-    features: Array
-    labels: Array
+    features: Array | np.ndarray
+    labels: Array | np.ndarray
     near: Rings
     edges: Edges
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import matplotlib.figure
 import xarray as xr
 
 from lemmata.draw.curves import MEAN, lines
@@ -93,7 +94,7 @@ def scale_helps(r: xr.Dataset) -> Estimate:
 # How it looks ----------------------------------------------------------------------------------------------------------
 
 
-def drawing(arms: str, names: str) -> Callable[..., object]:
+def drawing(arms: str, names: str) -> Callable[..., matplotlib.figure.Figure]:
     """A picture of the training loss over steps and of the area, a line for each arm."""
 
     @picture
