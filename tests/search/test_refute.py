@@ -18,7 +18,7 @@ from lemmata.search.problem import Problem
 from lemmata.search.refute import refute
 from lemmata.search.say import command
 from lemmata.studies.group_imbalance.trials.exact import Lemma
-from lemmata.study import study, studies
+from lemmata.study import studies, study
 from lemmata.testing import MadeCases
 
 FALSE, TRUE = "lemma-c44", "lemma-c44-mended"
