@@ -1,6 +1,7 @@
-"""Tests run on one thread each (pytest-xdist supplies the parallelism, a file to a process). They train small things once, so
-most of their time is compilation: it is kept short, and kept between runs. Shapes and types of arguments are checked on every
-call. The slow tests run programs as users do, with all that the compiler does to them."""
+"""Configures all tests. Each process has one thread; pytest-xdist runs several processes, and gives each whole files.
+
+Tests train small models once, so compilation takes most of their time. Compilations use few optimisations and are cached
+between runs. Shapes and types of arguments are checked on every call. Slow tests compile programs as users do."""
 
 import gc
 import os
@@ -17,20 +18,20 @@ import lemmata  # noqa: E402, F401  (first: the guard on the compiler comes befo
 from lemmata.guard import FIRST_BAD, NO_EMITTERS, _release, double  # noqa: E402
 from lemmata.lab.pool import cache_compilations, one_thread  # noqa: E402
 
-# `nohup` ignores hang-ups, and so would the programs that tests start and hang up on.
+# Under `nohup` SIGHUP is ignored, and the programs that tests start would inherit that.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 SHORT = "--xla_backend_optimization_level=0"
 SINCE_BAD = "--xla_cpu_parallel_codegen_split_count=1"
 BELOW_NO_EMITTERS = "--xla_cpu_use_fusion_emitters=false"
-"""Flags that make compilations short. A flag that a release does not know ends the process: the second is for releases from
-`FIRST_BAD` on, as older ones may not know it, and the third for those of them below `NO_EMITTERS`, where it was removed."""
+"""Flags that make compilations short. An unknown flag ends the process, so the second is given from release `FIRST_BAD` on, and
+the third from `FIRST_BAD` to below `NO_EMITTERS`, where it was removed."""
 
 MAPS = 30_000
-"""How many memory maps a process may have before it forgets its programs; systems allow some 65 000."""
+"""The number of memory maps above which a process drops its compiled programs. Systems allow about 65 000."""
 
 OFTEN = (100_000, 20, 100)
-"""How often unreachable cycles are looked for: by default, a tenth of the time goes into what JAX and the tests keep."""
+"""Thresholds of the garbage collector. With the defaults it takes a tenth of the time, for objects that stay alive."""
 
 gc.set_threshold(*OFTEN)
 one_thread()
@@ -49,20 +50,20 @@ def pytest_configure(config):
 
 
 def pytest_collection_finish():
-    """What has been imported by now stays: whoever looks for cycles need not go through it again."""
+    """Exclude all imported objects from garbage collection."""
     gc.freeze()
 
 
 @pytest.fixture(autouse=True)
 def _in_double():
-    """Float64 is on inside every test, as it is inside every training."""
+    """Switch float64 on inside every test, as inside every training."""
     with double():
         yield
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _forget_programs():
-    """Compiled programs are kept from file to file until they exhaust the memory maps of the process."""
+    """Drop compiled programs after a file if the process has too many memory maps."""
     yield
     maps = Path("/proc/self/maps")
     if not maps.exists() or maps.read_bytes().count(b"\n") > MAPS:

@@ -32,6 +32,25 @@ def test_what_was_saved_is_loaded():
     assert sorted(file.name for file in path.parent.iterdir()) == ["one", "one.sha256"]
 
 
+def test_a_file_is_flushed_to_disk_before_it_gets_its_name(monkeypatch):
+    """A library that a power cut left empty under its name was off for ever."""
+    path = cache.private_folder("programs") / "one"
+    flush, rename, steps = os.fsync, os.replace, []
+
+    def flushed(handle):
+        steps.append("flush")
+        flush(handle)
+
+    def renamed(old, new):
+        steps.append(Path(new).name)
+        rename(old, new)
+
+    monkeypatch.setattr(os, "fsync", flushed)
+    monkeypatch.setattr(os, "replace", renamed)
+    cache.save(path, b"a program")
+    assert steps == ["flush", "one.sha256", "flush", "flush", "one", "flush"]
+
+
 def test_the_checksum_is_one_that_sha256sum_knows(tmp_path):
     path = saved()
     found = subprocess.run(["sha256sum", "-c", "one.sha256"], cwd=path.parent, capture_output=True, text=True)

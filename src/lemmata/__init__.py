@@ -61,7 +61,7 @@ _ROOMS = {
 
 
 def __getattr__(name: str) -> Any:
-    """What is heavy is loaded when it is asked for, so that listing the studies stays instant."""
+    """Heavy modules are loaded when a name of theirs is first used, so that listing the studies is fast."""
     import importlib
 
     if name == "data":
@@ -72,5 +72,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """All public names, also those that are not loaded yet."""
+    """Return all public names, including those that are not loaded yet."""
     return sorted({*__all__, *globals()})

@@ -1,4 +1,4 @@
-"""The command line: the parser, the exit codes, the workers that a command starts. `commands` has what each command does."""
+"""The command line: parser, exit codes, and the workers that a command starts. `commands` defines what each command does."""
 
 import argparse
 import contextlib
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with _workers_started(options):
             code = options.command(options) or 0
-        sys.stdout.flush()  # here, where an error can still be told
+        sys.stdout.flush()  # write now, while an error can still be reported
         return code
     except BadInput as error:
         note(str(error))
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _throw_output_away() -> None:
-    """Send the rest of the output to the null device: at its end Python would try to write it again, and fail."""
+    """Send the rest of the output to the null device. Otherwise Python would write it again at exit, and fail."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -123,7 +123,7 @@ def _select_device(options: argparse.Namespace) -> None:
     """Choose the device of the workers, and the CPU for this process if it only drives them."""
     if options.device:
         os.environ["LEMMATA_DEVICE"] = options.device
-    os.environ["LEMMATA_DEVICE"] = device.chosen()  # workers inherit it, whatever this process uses itself
+    os.environ["LEMMATA_DEVICE"] = device.chosen()  # workers inherit it, whichever device this process uses
     if not device.on_cpu():
         if options.on.startswith("dask"):
             raise BadInput("the workers of a Dask cluster train on the CPU: leave out --device, or --on.")
@@ -135,7 +135,7 @@ def _select_device(options: argparse.Namespace) -> None:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence, like every other error of the lab."""
+    """Reports an error in one sentence, as the rest of the lab does."""
 
     def error(self, message: str) -> Any:
         note(f"{clipped(message, 400)} (see '{self.prog} --help').")

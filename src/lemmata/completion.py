@@ -1,4 +1,4 @@
-"""Completes commands in a shell: words for the last one that is typed, and the few lines that bash and zsh need."""
+"""Completes commands in a shell: candidates for the last word of a line, and the scripts for bash and zsh."""
 
 import argparse
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ WITH_STUDIES = ("list", "predict", "report", "ledger", "lock", "cite", *WITH_FIG
 
 
 def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
-    """Return what the last word may become: commands, options, their choices, studies, figures and claims."""
+    """Return candidates for the last word: commands, options, their choices, studies, figures and claims."""
     *before, last = words or [""]
     commands = _commands(parser)
     if not before:
@@ -48,7 +48,7 @@ def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPar
 
 
 def _names(command: str, last: str) -> list[str]:
-    """Studies; once one is typed with a slash, its figures, and its claims where the command takes them."""
+    """Return studies or, after a study and a slash, its figures, and its claims if the command takes claims."""
     study_id, slash, _ = last.partition("/")
     if not slash or command not in WITH_FIGURES:
         return list(studies())

@@ -1,6 +1,6 @@
-"""Where orders are taken: names of figures, sweep files and folders become orders, and whole studies are checked.
+"""Turns names of figures, sweep files and folders into orders, and checks whole studies.
 
-What the commands do is here, callable from Python; `cli` parses and prints.
+Commands and Python programs call the same functions; `cli` parses and prints.
 """
 
 import os
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from lemmata.measure.compare import Verdict
 
 WORDS = {"study": str, "figure": str, "scale": str, "seeds": int, "out": str, "reading": str}
-"""What a sweep file can say beside its tables, and a manifest too."""
+"""The entries of a sweep file or a manifest that are not tables."""
 
 MOST_VALUES = 10_000
 """Values of an axis in a sweep file or a manifest; every value takes some kilobytes of memory."""
 
 MOST_DRAWS = 10**6
-"""Neither have seeds been drawn anew more often, nor results been looked at."""
+"""The largest number of draws, and of looks at results, that a file may name."""
 
 
 @checks_arguments
@@ -246,7 +246,7 @@ def _from_file(path: Path, scale: str | None, given: Mapping[str, Any]) -> Order
 
 
 def _require_kinds(content: Mapping[str, Any], kinds: Mapping[str, type], where: str) -> None:
-    """Refuse entries that are not of their kind."""
+    """Raise `BadInput` for an entry of the wrong type."""
     for word, value in content.items():
         said = {str: "text", int: "a whole number", dict: "a table"}[kinds[word]]
         right = isinstance(value, kinds[word]) and not isinstance(value, bool)
@@ -279,7 +279,7 @@ def _require_inside(out: str, given: Mapping[str, Any], path: Path) -> None:
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """TOML writes data.samples as a nested table; the lab wants the dotted path."""
+    """Return nested tables with dotted paths as keys, because TOML writes `data.samples` as a nested table."""
     flat: dict[str, Any] = {}
     for name, value in table.items():
         flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}

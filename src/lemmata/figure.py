@@ -61,7 +61,7 @@ SourceKind = Literal["theorem", "proof", "experiment", "ours"]
 
 @dataclass(frozen=True)
 class Source:
-    """Who says it, and where: the number of the theorem, equation, figure or table.
+    """Names the source of a claim: its kind, and the number of the theorem, equation, figure or table.
 
     `proxy`: for an experiment that is repeated with other data, sizes or networks than the paper's, what differs.
     """
@@ -156,7 +156,7 @@ def at_most(high: float, because: str, value: float | None = None) -> Holds:
 
 
 def positive(because: str) -> Holds:
-    """Only the sign is claimed: an order, a rise."""
+    """Only a sign is claimed, such as an order or an increase."""
     return Holds("order", 0.0, inf, because)
 
 
@@ -173,7 +173,7 @@ def between(low: float, high: float, because: str) -> Holds:
 
 
 def every_run(holds: Holds) -> Holds:
-    """The same of every single run: one run outside refutes it."""
+    """Every single run must lie within the tolerance; one run outside refutes the claim."""
     return replace(holds, kind="for-all")
 
 
@@ -267,7 +267,7 @@ def _record(
 
 
 def nothing_asked(trial: Any) -> "Sequence[Condition]":
-    """The conditions of a statement that holds without any."""
+    """Return the conditions of a statement that has none."""
     return ()
 
 

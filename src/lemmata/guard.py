@@ -1,7 +1,7 @@
 """Keeps compiled programs honest: switches off a compiler pass that computes wrong numbers, and checks that it is off.
 
-From jaxlib 0.10.2 on, XLA on CPU sends products followed by reductions through a fusion that reads foreign memory (jax
-issues 39103, 39257). The flag that switches it off is known to the releases that have the pass; older ones never see it.
+From jaxlib 0.10.2 on, XLA on the CPU fuses a product with the reduction that follows it, and the fused program reads memory
+of other arrays (jax issues 39103, 39257). A flag switches the pass off. Older releases do not know the flag and do not get it.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from lemmata.cache import load, private_folder, save
 from lemmata.errors import BadInput
 
 FIRST_BAD = (0, 10, 2)
-"""The first jaxlib that needs the guard. Every later one that was tried (0.11.2, 0.12.0.1) needs it too."""
+"""The first jaxlib that needs the guard. All tested later ones (0.11.2, 0.12.0.1) need it too."""
 
 FLAG = "--xla_cpu_experimental_ynn_fusion_type="
 
@@ -39,26 +39,30 @@ SETTINGS: dict[str, Any] = {
     "jax_debug_infs": False,
     "jax_disable_jit": False,
 }
-"""Settings of JAX that change the draws or the record of a cell, with the values that the lab computes with. Users may have set
-others, in `jax.config` or by environment variables; releases know some of them only. What is left out changes speed, messages
-or the rounding at most (`docs/scaling.md` says what is promised)."""
+"""Settings of JAX that change the draws or the record of a cell, with the values that the lab uses.
+
+Users may have set others, in `jax.config` or by environment variables. A release may not have all of them. The settings that
+are not listed change speed, messages or at most the rounding (`docs/scaling.md` says what is promised)."""
 
 _late = False
 
 
 def apply() -> None:
-    """Switch the faulty pass off; has an effect only before JAX starts, so `import lemmata` does it first."""
+    """Switch the faulty pass off. This has an effect only before JAX starts, so `import lemmata` does it first."""
     global _late
     flags = os.environ.get("XLA_FLAGS", "")
     if _release() >= FIRST_BAD and FLAG not in flags.split():
-        _late = "jax" in sys.modules  # it may have started without the flag: `check` then looks for itself
+        _late = (
+            "jax" in sys.modules
+        )  # JAX may have started without the flag, so `check` must run the programs
         os.environ["XLA_FLAGS"] = f"{flags} {FLAG}".strip()
 
 
 @cache
 def check() -> None:
-    """Refuse to train where a known bad program comes out wrong. Runs them once for each installed jaxlib, and once in
-    every process that had JAX before the guard."""
+    """Raise `BadInput` if the compiler gets a known bad program wrong.
+
+    The programs run once for each installed jaxlib, and once in every process that imported JAX before the guard."""
     seen = None
     with contextlib.suppress(OSError):
         python = f"{sys.version_info.major}{sys.version_info.minor}"
@@ -77,7 +81,7 @@ def check() -> None:
 
 
 def unsound() -> str:
-    """The first known bad program that the compiler gets wrong, in words; empty when all come out right."""
+    """Return the first known bad program that the compiler gets wrong, in words, or an empty text."""
     import jax
     import jax.numpy as jnp
     import numpy as np
@@ -108,8 +112,9 @@ def unsound() -> str:
 
 
 def brief() -> dict[str, int | bool] | None:
-    """Options of the compiler that halve its time and cost programs a tenth of theirs. None where the user has set the level,
-    or where the release may be too old to know them."""
+    """Return compiler options that halve the time of a compilation and make the program a tenth slower.
+
+    None if the user has set the level, or if the release may be too old to know them."""
     if _release() < FIRST_BAD or "xla_backend_optimization_level" in os.environ.get("XLA_FLAGS", ""):
         return None
     if _release() < NO_EMITTERS:
@@ -119,7 +124,7 @@ def brief() -> dict[str, int | bool] | None:
 
 @contextlib.contextmanager
 def double() -> Iterator[None]:
-    """Switch JAX to float64 and to the `SETTINGS` inside. Trials choose their precision, and users keep what they have set."""
+    """Switch JAX to float64 and to the `SETTINGS` inside, and restore the settings of the user afterwards."""
     import jax
 
     with x64(True), contextlib.ExitStack() as stack:
@@ -130,7 +135,7 @@ def double() -> Iterator[None]:
 
 
 def x64(on: bool) -> contextlib.AbstractContextManager[None]:
-    """Switch float64 on or off inside, by the name that this release of JAX has for it."""
+    """Switch float64 on or off inside. The name of the function depends on the release of JAX."""
     import jax
 
     if hasattr(jax, "enable_x64"):
@@ -142,7 +147,7 @@ def x64(on: bool) -> contextlib.AbstractContextManager[None]:
 
 @contextlib.contextmanager
 def _set(name: str, value: Any) -> Iterator[None]:
-    """One setting of JAX, by the context manager of that name where there is one: a user may have used it, and it would win."""
+    """Change one setting of JAX inside, by a context manager of that name if there is one, as it overrides `jax.config`."""
     import jax
 
     here = getattr(jax, name.removeprefix("jax_"), None)

@@ -52,7 +52,7 @@ DRAW = 100_000
 @checks_arguments
 @dataclass(frozen=True)
 class Order:
-    """Everything that `lemmata run` can be told. Building one writes nothing; its `sweep` is checked when asked for."""
+    """Holds all options of `lemmata run`. Making one writes nothing; its `sweep` is checked when it is first used."""
 
     figure: "Figure"
     scale: "Scale"
@@ -108,7 +108,7 @@ class Order:
 
     @property
     def command(self) -> str:
-        """The command that gives this order again; axes of a sweep file are found in the folder of its results."""
+        """The command that repeats this order. The axes of a sweep file are read from the folder of its results."""
         if self.axes:
             return shlex.join(["lemmata", "run", str(self.store.path)])
         words = ["lemmata", "run", f"{self.figure.study}/{self.figure.id}", "--scale", self.scale]
@@ -146,7 +146,7 @@ class Order:
         }
 
     def run(self, pool: "Pool | Spool", told: Progress, fail_fast: bool = False) -> xr.Dataset:
-        """Run what is missing and return the results; with `fail_fast`, stop at the first cell that fails."""
+        """Run the missing cells and return the results. With `fail_fast`, stop at the first cell that fails."""
         return run_all([self], pool, lambda name: told, fail_fast)[0]
 
     @property
@@ -199,7 +199,7 @@ class Order:
         return refine(self.sweep, question, run, width, budget)
 
     def results(self) -> xr.Dataset:
-        """What is stored of the order's sweep, as far as it was made by the code as it is now."""
+        """Return the stored results of the order's sweep that the present code made."""
         ids, sources = self.sweep.cells.ids, digests(self.sweep.cells.trials)
         others = np.unique(ids[~among(ids, self.store.finished(sources))])
         outdated = int(among(others, self.store.finished()).sum())
@@ -254,7 +254,7 @@ class Order:
         return path
 
     def picture(self, results: xr.Dataset, verdicts: "list[Verdict]") -> "matplotlib.figure.Figure":
-        """Draw results as the figure does; with axes that the figure does not have, as any sweep is drawn."""
+        """Draw results as the figure does. Results with other axes than the figure's are drawn as any sweep."""
         from lemmata.session import picture
 
         return picture(results) if self.axes else self.figure.draw(results, verdicts)
@@ -309,7 +309,7 @@ def run_here(
 
 @contextlib.contextmanager
 def _no_screen():
-    """Matplotlib draws into files, as it did before when it is done; figures made inside are closed."""
+    """Let Matplotlib draw into files inside, restore its backend afterwards, and close the figures made inside."""
     import matplotlib
     from matplotlib import pyplot
 

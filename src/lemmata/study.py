@@ -1,4 +1,4 @@
-"""What a paper is to the lab: a study, its title page, and the registry of studies.
+"""Defines a study, which is one paper in the lab, and the registry of studies.
 
 Everything here is light. Listing all studies reads the registration of each (`lock.json`) and imports neither JAX nor results.
 The modules of a study (`figures`, `theory`, `ledger`) are loaded when they are asked for.
@@ -43,7 +43,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the theory says without any training: a number, or a sentence."""
+    """A prediction of the theory without training: a number, or a sentence."""
 
     name: str
     value: float | str
@@ -229,7 +229,7 @@ class Study:
 
     @cached_property
     def answer(self) -> "Answer | None":
-        """How it answers what a training needs: `ANSWER` of its module `answer`; None if it has no such module."""
+        """How it answers what a training needs: `ANSWER` of its module `answer`, or None without such a module."""
         return self.module("answer").ANSWER if (self.folder / "answer.py").exists() else None
 
     @checks_arguments
@@ -317,7 +317,7 @@ class Study:
 
 
 FEWEST_LETTERS = 4
-"""How many letters of an id are enough, where only one study begins with them."""
+"""The number of letters that identify a study, if only one id begins with them."""
 
 
 @cache

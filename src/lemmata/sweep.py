@@ -232,7 +232,7 @@ class Cells(Sequence[Cell]):
 
 
 def _trial_sheet(trial: Trial) -> Sheet:
-    """The settable fields of a trial; those that differ from the default come first."""
+    """Return the settable fields of a trial, those that differ from the default first."""
     default = _defaults(type(trial))
     rows = []
     for path, value in fields(trial).items():
@@ -243,7 +243,7 @@ def _trial_sheet(trial: Trial) -> Sheet:
 
 
 def _defaults(kind_of_trial: type[Trial]) -> Mapping[str, Any]:
-    """The fields of a trial made without arguments; none if it cannot be made so."""
+    """Return the fields of a trial made without arguments, or nothing if the class needs arguments."""
     try:
         return fields(kind_of_trial())
     except (BadInput, TypeError):

@@ -1,4 +1,4 @@
-"""What every study is held against. A plug-in study has the same tests as those of the lab by one line in a test file:
+"""Checks that every study must pass. One line in a test file gives a plug-in the same tests as the studies of the lab:
 
     test_study = study_tests("my-study")
 
@@ -72,7 +72,7 @@ class MadeCases:
         return _results(self.study, claim.figure, made, scale)
 
     def problems(self, claim: Claim, scales: Sequence[Scale] = SCALES) -> list[str]:
-        """Say what is wrong with a claim's made cases, and at which of the `scales` it cannot be judged."""
+        """Return what is wrong with a claim's made cases, and at which of the `scales` it cannot be judged."""
         found = []
         for case, wanted in CASES.items():
             try:
@@ -335,7 +335,7 @@ def mutants(study: Study, figures: Collection[str] | None = None) -> list[str]:
 
 
 def left_out(study: Study, figures: Collection[str] | None = None) -> list[str]:
-    """A value of an axis that was not run leaves a claim open; nothing raises."""
+    """A missing value of an axis leaves a claim open and raises no error."""
     cases, found = MadeCases(study), []
     for claim in _claims(study, figures):
         with _raised() as errors:
@@ -445,7 +445,7 @@ CHECKS: tuple[Check, ...] = (*BEFORE_TRAINING, left_out, smoke)
 
 
 def problems(check: Check, study: Study) -> list[str]:
-    """What a check finds; if it raises itself, that in a sentence."""
+    """Return the problems that a check finds. An error of the check itself is returned as a sentence."""
     try:
         return check(study)
     except Exception as error:

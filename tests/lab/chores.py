@@ -1,4 +1,4 @@
-"""Tasks for tests of the pool: light, so that a worker is ready at once."""
+"""Tasks for tests of the pool. They import little, so that a worker starts fast."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Batch:
-    """Numbers to be squared one by one; -1 kills its process, -2 takes for ever, -3 raises."""
+    """Numbers to be squared one by one. -1 kills the process, -2 never ends, -3 raises."""
 
     numbers: tuple[int, ...]
     seconds: float = 0.0
@@ -46,7 +46,7 @@ def who(_):
 
 
 def meet(place):
-    """Waits until as many processes are here as are expected: they must be at work at the same time."""
+    """Wait until the expected number of processes work at the same time."""
     folder, expected = place
     (folder / str(os.getpid())).touch()
     deadline = time.time() + 60
@@ -72,7 +72,7 @@ def talk(text):
 
 
 def wait_for_peace(folder):
-    """Say which process works on it and end when a file says that nobody will be killed any more."""
+    """Write the number of this process to a file, and end when the file `over` exists."""
     (folder / str(os.getpid())).touch()
     while not (folder / "over").exists():
         time.sleep(0.01)
@@ -84,6 +84,6 @@ def not_sendable(_):
 
 
 def sleep_and_tell(path):
-    """Says which process works on it, and takes long."""
+    """Write the number of this process to a file, then take long."""
     path.write_text(str(os.getpid()))
     time.sleep(600)

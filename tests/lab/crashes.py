@@ -1,4 +1,4 @@
-"""A program that is killed at the n-th thing it does to the disk, for every n: run by tests of the store."""
+"""A program for tests of the store, which kills itself at its n-th write, flush, rename or removal."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ def outcome(number):
 
 
 def work(path, told=-1):
-    """A run that resumes: two cells a write, merged all the time; tells how many writes were acknowledged."""
+    """Resume a run with two cells a write and frequent merges. Print the number of acknowledged writes."""
     store_module.MERGE_COUNT = 2
     store = Store(path)
     store.create({"command": "lemmata run x"})

@@ -1,4 +1,4 @@
-"""A real Slurm on one machine, from unpacked packages: nothing is installed, and nothing of it is left."""
+"""Starts a real Slurm on one machine from unpacked packages. Nothing is installed, and all files are removed."""
 
 import contextlib
 import os
@@ -56,7 +56,7 @@ PartitionName=main Nodes={host} Default=YES MaxTime=INFINITE State=UP
 
 @contextlib.contextmanager
 def slurm(here: Path, monkeypatch):
-    """The batch system, its commands on the path."""
+    """Start the batch system and put its commands on the path."""
     root = Path(os.environ.get("LEMMATA_SLURM", "/nowhere"))
     if not all((root / name).exists() for name in NEEDED) or os.getuid() != 0:
         pytest.skip(HOW)

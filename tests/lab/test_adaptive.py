@@ -65,7 +65,7 @@ def test_a_subset_of_a_sweep_has_its_own_seeds_at_each_point():
 
 
 def test_an_interrupted_adaptive_run_resumes_without_repeating_a_cell(tmp_path):
-    """Whether a square is large is known for certain: the same rounds are planned again, and nothing is run twice."""
+    """Success is deterministic here, so that a second run plans the same rounds and runs no cell twice."""
     grid = Sweep(Square(), (axis("value", np.geomspace(1, 8, 6).tolist()), axis("deadly", (False,))), (0,))
     question = Question(
         lambda r: (r["square"] > 10).where(r["square"].notnull()).astype(float), "value", "row"

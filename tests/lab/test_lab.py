@@ -87,7 +87,7 @@ def test_an_interrupted_sweep_keeps_its_finished_chunks_and_resumes(tmp_path):
 
 
 def counted(store):
-    """A list that receives the progress of a run in this store, and the run."""
+    """Return a list that receives the progress of a run in this store, and the function that runs it."""
     told = []
     return told, lambda sweep, *siblings: carry_out(
         sweep, store, {}, Pool(), lambda *said: told.append(said), siblings=lambda: siblings
@@ -176,7 +176,7 @@ def test_worker_processes_give_what_this_process_gives(tmp_path):
 
 
 class Eager(Pool):
-    """Takes all tasks before it does the first, and does the last one first."""
+    """A pool that takes all tasks before it runs the first, and runs the last one first."""
 
     def run(self, work, tasks, home=None):
         yield from super().run(work, reversed(list(tasks)), home)

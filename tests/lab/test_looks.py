@@ -10,7 +10,7 @@ OPEN = Verdict("a", "a statement", "inconclusive", "1", Estimate(1.0, 0.5, 1.5),
 
 
 def looked(*rows: list[Verdict], seeds=None, prices=None, budget=1000):
-    """Verdicts when the looks find these rows, one after another; with the rates asked for and the seeds added."""
+    """Return the verdicts if successive looks find these rows, the rates of the looks, and the added seeds."""
     rates, added = [], []
 
     def look(rate: float) -> list[Verdict]:
@@ -45,7 +45,7 @@ def test_all_looks_together_err_no_more_than_one_look_would():
 
 def test_an_open_figure_gets_half_to_all_of_its_seeds_again_until_the_budget_is_spent():
     _, _, added = looked([OPEN])
-    assert added[0] == 4  # three were asked for: a look is worth more
+    assert added[0] == 4  # three were requested; a look must add more
     assert sum(added) * 10 <= 1000 < (sum(added) + 1) * 10
     assert looked([replace(OPEN, more_seeds=500)])[2][0] == 8
 

@@ -1,4 +1,4 @@
-"""What a pool promises: every task once, whatever happens to its workers."""
+"""A pool runs every task once, whatever happens to its workers."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def squared(results) -> dict[int, int]:
-    """All squares that came back; each number once."""
+    """Return all squares in the results, each number once."""
     pairs = [pair for _, part in results if not isinstance(part, Exception) for pair in part]
     assert len(dict(pairs)) == len(pairs)
     return dict(pairs)
@@ -124,7 +124,7 @@ def test_what_its_user_told_the_c_library_is_kept():
 
 @pytest.mark.parametrize("sizes", [(20, 15, 15), (21, 14, 13), (18, 16, 14)])
 def test_small_products_compile_in_little_memory_for_a_worker(sizes):
-    """Workers compile for one thread; these took LLVM more than 20 GB."""
+    """With one thread, LLVM took more than 20 GB for these products."""
     code = f"""
         import resource
         from lemmata.lab.process import one_thread
@@ -141,7 +141,7 @@ def test_small_products_compile_in_little_memory_for_a_worker(sizes):
 
 
 def test_once_jax_has_started_a_worker_may_run_on_any_core():
-    """Two commands of one worker each would share the first core otherwise, and leave the others idle."""
+    """Otherwise two commands with one worker each would share the first core while the others are idle."""
     with Pool(1) as pool:
         assert [found for _, found in pool.run(toys.cores, [None])] == [os.sched_getaffinity(0)]
 
@@ -278,7 +278,7 @@ def test_any_executor_will_do():
 
 
 class Breaking(Executor):
-    """An engine whose workers die: each time it breaks the task, and for good after three."""
+    """An executor whose workers die. Each death breaks the task; after three the executor is broken."""
 
     def __init__(self):
         self.submitted = 0
@@ -300,7 +300,7 @@ def test_an_executor_that_is_broken_is_one_sentence_and_a_task_that_breaks_it_is
 
 
 def test_an_executor_that_returns_nothing_for_long_is_asked_for_its_workers(monkeypatch):
-    """Dask tells the user in this way that its cluster has no workers."""
+    """Dask uses this to report a cluster without workers."""
     monkeypatch.setattr(pool_module, "EXECUTOR_CHECK_SECONDS", 0.0)
 
     class Idle(Executor):

@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Slow(Computed):
-    """Takes a fifth of a second."""
+    """Return a square after a fifth of a second."""
 
     name: ClassVar = "toys/slow"
     value: float = 1.0
@@ -140,7 +140,7 @@ def test_a_dask_worker_killed_in_the_middle_and_a_scheduler_restarted_lose_nothi
                     first.kill()
                     first.wait()
                     scheduler()
-                    worker()  # those of the old one may end with it
+                    worker()  # workers of the old scheduler may end with it
         assert finished == len(store.done()) == 40
         assert next(deeds, None) is None
         assert store.problems() == []

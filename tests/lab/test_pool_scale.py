@@ -1,4 +1,4 @@
-"""Many workers, pretended: they sleep instead of working, but the driver plans, gathers and keeps for real."""
+"""Many simulated workers, which sleep instead of training. The driver plans, collects and stores as always."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +26,7 @@ def sleepily(seconds):
 
 
 def pretended(path, workers, cells, seconds):
-    """Wall time and processor time that a driver needs for so many cells with so many sleeping workers."""
+    """Return the wall time and processor time of a driver for these numbers of cells and sleeping workers."""
     values = np.linspace(1, 2, cells // 20).tolist()
     every = Sweep(Square(), (axis("value", values),), tuple(range(20))).cells
     for cell in every:

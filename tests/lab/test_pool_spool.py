@@ -1,4 +1,4 @@
-"""Work through files: claims, signs of life, drivers and workers that die."""
+"""The spool: claims, heartbeats, drivers and workers that die."""
 
 import contextlib
 import errno
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from lemmata import ending
 from lemmata.errors import BadInput
 from lemmata.lab import spool as spool_module
 from lemmata.lab.disk import sealed_page
@@ -41,7 +42,7 @@ def cells(of=None):
 
 
 def helped(store, count=1, find=cells, work=run_chunk, patience=0.3):
-    """Workers in threads, which end when nothing comes any more."""
+    """Start workers in threads, which end when there are no more chunks."""
     done = []
     threads = [
         threading.Thread(target=lambda: done.append(serve(store.path, find, work, patience)))
@@ -53,12 +54,12 @@ def helped(store, count=1, find=cells, work=run_chunk, patience=0.3):
 
 
 def lightly(chunk):
-    """Work that is none."""
+    """Return failures without any work."""
     yield [Outcome(cell.id, failed_record(), 0.0, "nothing was done") for cell in chunk.cells]
 
 
 def offered(store, *chunks):
-    """A spool with chunks in it, as a driver that is gone left them."""
+    """Make a spool with chunks, as a driver that has ended leaves it."""
     driver = Spool(1)
     driver._begin(Folder.of(store.path))
     for chunk in chunks:
@@ -131,12 +132,36 @@ def test_what_a_worker_of_an_earlier_driver_is_still_at_is_not_given_to_another(
     assert len(ran) == len(set(ran)) == 18
 
 
+def test_a_worker_that_a_signal_ends_offers_the_rest_of_its_chunk_at_once(tmp_path):
+    store, folder = Store(tmp_path), Folder.of(tmp_path)
+    store.create({})
+    chosen = sweep().cells[6:12]
+    offered(store, Chunk(tuple(chosen), 1))
+    seen = []
+
+    def stopped_after_two(chunk):
+        if seen:
+            yield from lightly(chunk)
+            return
+        done = Chunk(tuple(chosen[:2]), 1)
+        yield [outcome for part in run_chunk(done) for outcome in part]
+        ending._act()  # what a signal starts, before the process ends
+        seen.append((list(folder.taken.iterdir()), [spool_module._content(p) for p in folder.todo.iterdir()]))
+
+    threads, _ = helped(store, 1, work=stopped_after_two)
+    threads[0].join()
+    [(taken, [rest])] = seen
+    assert taken == []
+    assert rest["cells"] == [cell.id for cell in chosen[2:]]
+    assert rest["losses"] == 0
+
+
 def test_a_claim_whose_worker_fell_silent_is_put_back_and_given_up_after_three(tmp_path, monkeypatch):
     store = Store(tmp_path)
     deadly = sweep().cells[7].id
 
     def dying(chunk):
-        """A worker that stops without a word at a deadly cell, its claim left behind."""
+        """Work that leaves its claim behind at the cell that kills the worker."""
         if deadly in {cell.id for cell in chunk.cells}:
             raise Gone
         yield from run_chunk(chunk)

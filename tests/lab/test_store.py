@@ -1,4 +1,4 @@
-"""What a store promises: rows come back as they were written, or not at all and by name."""
+"""A store returns rows as they were written, or names those that are lost."""
 
 import json
 import os
@@ -132,7 +132,7 @@ def test_after_a_retry_the_new_row_counts_however_segments_were_merged(tmp_path,
 
 
 def test_a_merge_keeps_the_latest_row_of_a_cell_among_records_of_other_forms():
-    """A failed cell stands at the end of its segment; merged, it stands behind the row of its second try."""
+    """A failed cell is the last of its segment. After a merge it comes after the row of its second run."""
     rows = [
         seg.row(one, write, 1, {})
         for write, one in ((1, outcome(1, x=1.0)), (1, failed(2)), (2, outcome(2, x=2.0)))
@@ -265,8 +265,8 @@ def files(path: Path) -> list[Path]:
 
 
 def harms(data: bytes, stride: int):
-    """Every byte changed in one bit (another one each), the file cut off at every length, the file gone; or only every so
-    many bytes, with a stride that falls everywhere in the records of the format."""
+    """Flip one bit, each time another one, in every `stride`-th byte, cut the file at lengths in steps of seven strides, and
+    delete it. The stride of the fast test falls on all parts of the records."""
     for at in range(0, len(data), stride):
         yield data[:at] + bytes([data[at] ^ (1 << at % 8)]) + data[at + 1 :]
     for length in range(0, len(data), 7 * stride):
@@ -437,7 +437,7 @@ def test_a_merge_that_stopped_halfway_leaves_every_row_once(tmp_path, monkeypatc
 
 
 def test_a_kill_at_any_moment_of_any_write_loses_nothing_that_was_acknowledged(tmp_path):
-    """Every flush, rename, removal and half a write, one after another, while segments are merged all the time."""
+    """A kill at every flush, rename and removal, and halfway through every write, with frequent merges."""
     with python(ROOT / "tests" / "lab" / "crashes.py", tmp_path, stdout=subprocess.PIPE) as process:
         moments = int(process.communicate()[0])
     assert process.returncode == 0
@@ -470,7 +470,7 @@ def test_a_full_disk_is_one_sentence_and_what_was_finished_stays(small_disk):
 
 
 def test_every_moment_at_which_a_disk_may_be_full_leaves_the_store_whole(small_disk):
-    """The disk is filled up to a few bytes, more and more of them, before each write."""
+    """Before each write the disk is filled up to a few bytes, with more bytes left each time."""
     store = filled(small_disk / "s", [outcome(1, x=1.0)])
     kept, filler = 1, small_disk / "filler"
     for number, pages in enumerate((0, 1, 2, 3, 4, 6)):
@@ -566,7 +566,7 @@ def test_a_reader_is_not_disturbed_by_a_driver_that_merges(tmp_path, monkeypatch
 
 
 def test_nothing_in_a_store_is_text_that_could_be_executed(tmp_path):
-    """Objects and text are refused before they reach the disk; what is there is JSON and numbers."""
+    """A store contains JSON and numbers only. Objects and text are refused before they reach the disk."""
     small(tmp_path)
     for path in (tmp_path / "segments").iterdir():
         with zipfile.ZipFile(path) as file:

@@ -1,4 +1,4 @@
-"""What a store promises when files are lost, and about files whose size was made up."""
+"""A store recovers lost files, and refuses files that declare a false size."""
 
 import os
 import zlib
@@ -33,7 +33,7 @@ def sparse(path: Path, size: int = HUGE) -> None:
     try:
         with path.open("r+b") as file:
             file.truncate(size)
-    except OSError:  # what the file system of a test machine may hold at most
+    except OSError:  # the largest file that the file system of a test machine may allow
         with path.open("r+b") as file:
             file.truncate(10**12)
 

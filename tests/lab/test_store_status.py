@@ -1,4 +1,4 @@
-"""How far a store has come is told at once, and never otherwise than by building every cell."""
+"""The status of a store is found without building cells, and equals the count over all cells."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ def sweep(values=(1.0, 2.0, -1.0), seeds=2):
 
 
 class Imagined(Spool):
-    """Gives an outcome for every cell without carrying it out."""
+    """Return an outcome for every cell without running it."""
 
     def run(self, work, tasks, home):
         for chunk in tasks:
@@ -47,7 +47,7 @@ def test_a_sweep_is_counted_without_its_cells(tmp_path):
 
 
 def test_two_places_of_a_grid_with_the_same_trial_are_one_cell(tmp_path):
-    """Otherwise a figure whose designs meet in a point would never be whole, and no report would show it."""
+    """Otherwise a figure whose designs share a point would never be complete, and no report would show it."""
     twice = Sweep(
         Square(), (Axis("design", ("one", "other"), lambda trial, _: replace(trial, value=2.0)),), (0, 1)
     )

@@ -1,4 +1,4 @@
-"""What a chunk promises: an outcome for every cell, the same however it is cut, and no cell at the cost of another."""
+"""A chunk gives an outcome for every cell, which depends neither on its division nor on other cells."""
 
 import os
 import subprocess

@@ -160,7 +160,7 @@ def test_packages_that_a_plugin_imports_count_by_their_source_or_their_release(c
 
 @pytest.mark.parametrize("name", studies())
 def test_trials_of_a_study_need_no_room_apart_and_no_installed_release(name):
-    """What a trial imports from a room that does not count could change its numbers unseen."""
+    """A module that does not count could otherwise change the numbers of a trial unnoticed."""
     names, releases = source._closure([f"{study(name).package}.trials"])
     assert not releases
     assert {*ROOTS, "lemmata.loop", "lemmata.trial", "lemmata.threefry"} <= names

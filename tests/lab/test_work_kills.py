@@ -1,4 +1,4 @@
-"""A driver that is killed, again and again: the same command finishes the sweep, to the last bit."""
+"""A driver is killed repeatedly. The same command finishes the sweep with the same bits."""
 
 import os
 import random

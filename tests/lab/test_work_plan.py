@@ -1,4 +1,4 @@
-"""What a plan promises: every missing cell once, programs compiled once, workers that finish together."""
+"""A plan gives every missing cell once, compiles each program once, and lets workers finish together."""
 
 import heapq
 from dataclasses import replace
@@ -69,7 +69,7 @@ def test_nothing_to_do_is_no_chunk():
 
 
 def test_workers_finish_together_and_none_is_left_with_all_the_rest():
-    """Cells that take a second, over a thousand of them, and some structures a hundred times dearer than others."""
+    """More than a thousand cells of about a second; some structures take a hundred times longer than others."""
     for cost in (lambda cell: 1.0, lambda cell: 5.0 if cell.trial.cap == 400 else 0.05):
         _, ready, _ = simulated(plan(sweep(130).cells, 4), 4, cost)
         assert ready[-1] - ready[0] < 0.1 * ready[-1]
@@ -84,7 +84,7 @@ def test_long_cells_come_in_chunks_of_seconds_once_they_are_measured():
 
 
 def test_a_structure_is_compiled_by_one_worker_as_long_as_there_are_others():
-    """Each of two workers compiles two of four structures; only the last one is shared towards the end."""
+    """Each of two workers compiles two of four structures. They share only the last one at the end."""
     _, _, compiled = simulated(plan(sweep(200).cells, 2), 2, lambda cell: 0.2, compile_seconds=4.0)
     assert sum(map(len, compiled)) <= len(CAPS) + 1
 
@@ -138,7 +138,7 @@ def test_a_chunk_that_could_not_be_run_becomes_failures_of_its_cells():
 
 
 def test_a_plan_of_many_cells_takes_microseconds_a_cell():
-    """Cost of planning alone, which must not grow faster than the sweep: chunks are few."""
+    """The time of planning grows at most in proportion to the sweep, as there are few chunks."""
     many = Sweep(Square(), (axis("value", np.linspace(1, 2, 100).tolist()),), tuple(range(60)))
     did, _, _ = simulated(plan(many.cells, 2), 2, lambda cell: 1e-4)
     assert len(chunks(did)) < 40

@@ -11,7 +11,7 @@ from lemmata.source import digests, trial_digest
 from tests.toys import Decay, Square
 
 CACHED = [found for found in vars(source).values() if hasattr(found, "cache_clear")]
-"""What a process remembers of code."""
+"""The caches of digests in a process."""
 
 TRIALS = '''
 from typing import ClassVar
@@ -126,7 +126,7 @@ class Mine(Computed):
 
 @pytest.mark.parametrize("written", [True, False])
 def test_a_trial_written_in_a_script_has_the_digest_of_what_it_names_there(tmp_path, monkeypatch, written):
-    """In a file, and where no source is to be had."""
+    """In a file, and without a source file."""
     numbers = iter(range(10))
 
     def digest(old="", new=""):

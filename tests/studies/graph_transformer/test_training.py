@@ -8,6 +8,7 @@ import pytest
 from lemmata import kernels, train
 from lemmata.errors import BadInput
 from lemmata.guard import double
+from lemmata.loop import complete
 from lemmata.studies.graph_transformer import theory
 from lemmata.studies.graph_transformer.data.sampling import shuffled
 from lemmata.studies.graph_transformer.figures import small, template
@@ -24,7 +25,7 @@ from lemmata.studies.graph_transformer.network import (
     slope,
     slope_of_sets,
 )
-from lemmata.studies.graph_transformer.trials.nodes import looked
+from lemmata.studies.graph_transformer.trials.nodes import looked, neurons
 from lemmata.studies.graph_transformer.trials.variants import others
 from lemmata.threefry import new_key
 from lemmata.trial import put, put_all
@@ -324,3 +325,16 @@ def test_values_of_a_pattern_take_at_least_b_31_of_every_lucky_row():
         assert len(moved)
         least = theory.value_coefficient(float(np.mean(paid)), 0.0, trial.network.neurons)
         assert np.mean(moved) >= least
+
+
+def test_a_run_in_which_every_neuron_is_lucky_has_not_diverged():
+    """The mean over the other neurons is over none, and is left out."""
+    with double():
+        trial = put(small(template()), "probes", "neurons")
+        state = trial.start(new_key(0))
+        signs = state.world.signs
+        state = state._replace(world=state.world._replace(lucky=jnp.stack([signs > 0, signs < 0])))
+        found = {name: np.asarray(value) for name, value in neurons(trial, state).items()}
+    assert [name for name, value in found.items() if not np.isfinite(value).all()] == ["neuron_size"]
+    assert np.isfinite(found["neuron_size"][0])
+    assert complete(trial, found.items())

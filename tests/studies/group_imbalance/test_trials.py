@@ -8,6 +8,8 @@ import pytest
 
 from lemmata import train
 from lemmata.errors import BadInput
+from lemmata.guard import double
+from lemmata.loop import complete
 from lemmata.studies.group_imbalance import theory
 from lemmata.studies.group_imbalance.data import Mixture, Population, Samples, World, mixture, scores
 from lemmata.studies.group_imbalance.figures import FIGURES, easy, template
@@ -41,6 +43,20 @@ def test_descent_contracts_by_the_exact_factor_and_ends_at_the_critical_point(en
     assert found["distance"] <= 1e-9
     assert 1 - found["contraction"] == pytest.approx(1 - found["contraction_exact"], rel=0.02)
     assert found["contraction_exact"] == pytest.approx(1 - found["step_size"] * found["curvature_low"])
+
+
+def test_a_run_that_has_arrived_or_whose_minimum_is_flat_has_not_diverged():
+    """No step shrinks a distance of zero, and noise along a direction without curvature has no floor."""
+    with double():
+        state = jax.jit(SMALL.start)(random_key(SMALL, 0))
+        world, fit = state.world, state.fit
+        arrived = state._replace(fit=fit._replace(params=world.critical))
+        flat = state._replace(world=world._replace(spectrum=world.spectrum.at[0].set(-1e-13)))
+        look = jax.jit(SMALL.record)
+        for missing, where in (("contraction", arrived), ("floor_exact", flat)):
+            found = {name: np.asarray(value) for name, value in look(where).items()}
+            assert [name for name, value in found.items() if not np.isfinite(value).all()] == [missing]
+            assert complete(SMALL, found.items())
 
 
 def test_soft_labels_put_the_critical_point_at_the_teacher():

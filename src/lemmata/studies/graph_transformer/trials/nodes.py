@@ -77,6 +77,7 @@ class GraphTraining(Learner):
     """
 
     name: ClassVar[str] = "graph-transformer/training"
+    may_be_missing: ClassVar[tuple[str, ...]] = ("neuron_size",)  # every neuron may be lucky
     dims: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "bias": ("bucket",),
         "margin": ("bucket",),

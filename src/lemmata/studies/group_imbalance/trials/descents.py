@@ -56,6 +56,7 @@ class Descents(Learner):
     and the fresh inputs are the population's."""
 
     name: ClassVar = "group-imbalance/descent"
+    may_be_missing: ClassVar = ("contraction", "floor_exact")  # arrived to the bit; W_n is flat somewhere
     lockstep: ClassVar = False
     paired: ClassVar = (
         "population.fractions",

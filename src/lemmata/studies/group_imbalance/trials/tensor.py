@@ -302,7 +302,9 @@ class Initialised(Computed):
     """Figure C.1: gradient descent from the tensor initialisation, from a local random start, or from far away."""
 
     name: ClassVar = "group-imbalance/initialisation"
-    may_be_missing: ClassVar = ("subspace_error", "distance_path", "loss_path")  # no tensor, or ended before
+    may_be_missing: ClassVar = (  # no tensor; ended before; arrived to the bit
+        *("subspace_error", "distance_path", "loss_path", "contraction"),
+    )
     paired: ClassVar = ("begin", "magnitude")
     dims: ClassVar = {"distance_path": ("point",), "loss_path": ("point",), "path_step": ("point",)}
 
