@@ -299,7 +299,7 @@ BAD = [
     ([*RUN, "--set", "data.samples"], "PATH=VALUE"),
     ([*RUN, "--seeds", "0"], "at least one seed"),
     ([*RUN, "--workers", "-1"], "--workers"),
-    (["check", "benign-overfitting/boundery"], "did you mean 'boundary-exponent'"),
+    (["check", "benign-overfitting/boundary-exponant"], "did you mean 'boundary-exponent'"),
     (["run", "missing.toml"], "cannot read the sweep file"),
     (["status", "nowhere"], "unknown study 'nowhere'"),
 ]

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import lemmata as lm
@@ -85,7 +86,7 @@ class Drawn(Computed):
 def record() -> dict[str, list]:
     found = lm.train(Sensitive(), seed=3)
     results = lm.run(lm.Sweep(Drawn(), (), (0, 1)))
-    return {name: value.tolist() for name, value in {**found, "swept": results["x"].values}.items()}
+    return {name: np.asarray(value).tolist() for name, value in {**found, "swept": results["x"]}.items()}
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from lemmata.trial import Descending, fields, identity, put, random_key, with_pr
 
 STUDIES = list(studies().values())
 FIGURES = [pytest.param(s, id, id=f"{s.id}/{id}") for s in STUDIES for id in s.figures]
-ROOMS = ("data", "network", "trials", "theory", "figures", "ledger")
+ROOMS = ("data", "network", "trials", "theory", "figures", "ledger", "names", "answer")
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -40,6 +40,7 @@ BOOKKEEPING = tuple(
             "cache",
             "cli",
             "commands",
+            "data",
             "desk",
             "draw",
             "ending",

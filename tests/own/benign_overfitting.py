@@ -7,6 +7,7 @@ from lemmata.studies.benign_overfitting.data import Data, Features
 from lemmata.studies.benign_overfitting.network import Filters, Network, Weights
 from lemmata.studies.benign_overfitting.trials import BenignOverfitting
 from lemmata.studies.benign_overfitting.trials.convolution import Convolution
+from lemmata.studies.benign_overfitting.trials.real import RealDigits
 from lemmata.trial import put
 from tests.own import Case, Refused, begun
 
@@ -143,7 +144,10 @@ CASES = [
     Case("rival-weights", RIVAL, 0, None, FILTERS, lambda: rival(0, None, FILTERS)),
 ]
 
+REAL = put(RealDigits(), "data.pictures", "made")
 REFUSED = [
+    Refused(REAL, (1.0,), None, "the pictures come from a data set"),
+    Refused(REAL, None, (1.0,), "weights takes VisionTransformer("),
     Refused(WISHART, MINE, None, "sampling=explicit (simulator=direct"),
     Refused(WISHART, None, OWN, "sampling=wishart takes no data or weights"),
     Refused(TRIAL, tuple(MINE), None, "data takes Features(rows: float64 (10, 7), labels: float64 (4,))"),

@@ -16,6 +16,7 @@ from lemmata.studies.graph_transformer.trials import (
     GraphTraining,
 )
 from lemmata.studies.graph_transformer.trials.nodes import SGD
+from lemmata.studies.graph_transformer.trials.real_training import RealNodes
 from lemmata.trial import put, put_all
 from tests.own import Case, Refused, begun
 
@@ -323,7 +324,10 @@ def spoiled(**changed) -> OwnGraph:
 
 
 QUIET = put_all(TRIAL, {"data.feature_noise": 0.0, "simulator": "patterns"})
+REAL = put_all(RealNodes(), {"graph": "made", "labelled": 30, "tests": 60})
 REFUSED = [
+    Refused(REAL, (1.0,), None, "the graph comes from a data set"),
+    Refused(REAL, None, (1.0,), "weights takes NodeTransformer("),
     Refused(TRIAL, np.arange(NODES), None, "data takes OwnGraph("),
     Refused(TRIAL, graph(2), None, f"takes an array of shape (1, {NODES}, {NODES})"),
     Refused(HALVES, graph(), None, f"takes an array of shape (2, {NODES}, {NODES})"),

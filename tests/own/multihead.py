@@ -7,6 +7,7 @@ from lemmata.studies.multihead.data import Samples
 from lemmata.studies.multihead.network import Heads, Network
 from lemmata.studies.multihead.trials import SecondPhase, Training
 from lemmata.studies.multihead.trials.guaranteed import Guaranteed
+from lemmata.studies.multihead.trials.real import RealSentences
 from lemmata.trial import put, put_all
 from tests.own import Case, Refused, begun
 
@@ -176,7 +177,10 @@ CASES = [
     Case("second-phase", SECOND, 0, PURE, None, lambda: second(0, PURE)),
 ]
 
+REAL = put(RealSentences(), "text", "made")
 REFUSED = [
+    Refused(REAL, (1.0,), None, "the sentences come from a data set"),
+    Refused(REAL, None, (1.0,), "weights takes Classifier("),
     Refused(TRAINING, tuple(MINE), None, "data takes Samples(tokens: float64 (100, 10, 4)"),
     Refused(TRAINING, MINE._replace(tokens=MINE.tokens[:, :9]), None, "shape (any number, 10, 4)"),
     Refused(

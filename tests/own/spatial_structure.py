@@ -10,6 +10,7 @@ from lemmata.studies.spatial_structure.network import PositionalNetwork, Weights
 from lemmata.studies.spatial_structure.network.variants import Encoded, Wide
 from lemmata.studies.spatial_structure.trials import CoupledDescent, IdealisedDescent, ImageDescent
 from lemmata.studies.spatial_structure.trials.gaussian import GaussianDescent
+from lemmata.studies.spatial_structure.trials.real import RealGrids
 from lemmata.studies.spatial_structure.trials.recursion import Moments, Tied
 from lemmata.studies.spatial_structure.trials.transfer import Perceptron
 from lemmata.trial import put_all
@@ -270,7 +271,10 @@ CASES = [
     Case("layers", PERCEPTRON, 0, None, LAYERS, lambda: perceptron(0, None, LAYERS)),
 ]
 
+REAL = put(RealGrids(), "pictures", "made")
 REFUSED = [
+    Refused(REAL, (1.0,), None, "the pictures come from a data set"),
+    Refused(REAL, None, (1.0,), "weights takes VisionTransformer("),
     Refused(FRESH, MINE, None, "draws fresh samples at every step and takes no data"),
     Refused(IMAGES, (MINE[0], np.where(SIGNS > 0, 1.0, 0.0)), None, "data[1] (labels) takes +1 or -1, not 0"),
     Refused(IMAGES, (MINE[0][:, :, :2], SIGNS), None, "data[0] takes an array of shape (any number, 6, 5)"),

@@ -41,8 +41,8 @@ def test_descent_contracts_by_the_exact_factor_and_ends_at_the_critical_point(en
     found = ended
     assert found["critical_found"]
     assert found["distance"] <= 1e-9
-    assert 1 - found["contraction"] == pytest.approx(1 - found["contraction_exact"], rel=0.02)
-    assert found["contraction_exact"] == pytest.approx(1 - found["step_size"] * found["curvature_low"])
+    assert 1 - found["contraction"] == pytest.approx(1 - float(found["contraction_exact"]), rel=0.02)
+    assert found["contraction_exact"] == pytest.approx(1 - float(found["step_size"] * found["curvature_low"]))
 
 
 def test_a_run_that_has_arrived_or_whose_minimum_is_flat_has_not_diverged():

@@ -30,5 +30,5 @@ ANSWER = Answer(
     inputs=("labels", "graph.degrees", "graph.sizes", "scaling", "rates", "width", "graph.features"),
     main=("norm of A*, the largest row", "c_1 that p* takes", "labelled nodes for a normalised error"),
     counts=("labelled nodes",),
-    claims=("labels-degree", "twin-error"),
+    claims=("labels-norm", "twin-error"),
 )

@@ -56,5 +56,5 @@ ANSWER = Answer(
     ),
     main=("average excess risk", "minority excess risk", "error of the weights"),
     counts=("samples for", "extra minority samples", "Theorem 2: n_sc"),
-    claims=("average-excess", "group-excess"),
+    claims=("covariance-likelihood", "mean-likelihood"),
 )

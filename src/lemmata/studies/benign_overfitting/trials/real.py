@@ -112,6 +112,9 @@ class RealDigits(Learner):
     epochs: int = fixed(default=150)
     precision: Precision = fixed(default="float32")
 
+    def __check_init__(self):
+        require(self.precision == "float32", "real data are trained in single precision (precision=float32).")
+
     @property
     def data_sets(self) -> tuple[str, ...]:
         return sets_of(self.data.pictures)

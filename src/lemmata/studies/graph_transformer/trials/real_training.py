@@ -107,6 +107,7 @@ class RealNodes(Learner):
     precision: Precision = fixed(default="float32")
 
     def __check_init__(self):
+        require(self.precision == "float32", "real data are trained in single precision (precision=float32).")
         nodes = SIZES[self.graph][0]
         require(
             self.labelled + self.tests <= nodes,

@@ -70,6 +70,7 @@ class RealSentences(Learner):
     precision: Precision = fixed(default="float32")
 
     def __check_init__(self):
+        require(self.precision == "float32", "real data are trained in single precision (precision=float32).")
         width = WIDTH if self.start_from_file else self.width
         require(width % self.heads == 0, f"{self.heads} heads do not divide the width {width}.")
         require(self.length <= PLACES, f"the encoder has {PLACES} positions, fewer than {self.length}.")

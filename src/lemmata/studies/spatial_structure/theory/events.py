@@ -170,7 +170,7 @@ def event2_duration(D: int, C: int, q: float, p: int, beta: float, eta: float, l
     `P` is the exact pull on a same-group logit (rho = 0, no linear part), averaged over fixed draws of the coefficients; where
     no image is outvoted alpha has no optimum, and the time is infinite.
     """
-    spin = np.random.default_rng(0).random((max(200, 400_000 // D), D // C, C))
+    spin = np.random.default_rng(0).random((max(400, 400_000 // D), D // C, C))
     f = np.where(spin < q / 2, 1.0, np.where(spin < q, -1.0, 0.0))
     f[:, 0] = 1.0
     near = f.sum(axis=2, keepdims=True) - f

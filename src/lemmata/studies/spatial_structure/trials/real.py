@@ -81,6 +81,7 @@ class RealGrids(Learner):
     precision: Precision = fixed(default="float32")
 
     def __check_init__(self):
+        require(self.precision == "float32", "real data are trained in single precision (precision=float32).")
         side, _ = SHAPES[self.pictures]
         require(
             side % self.network.patch == 0, f"patches of {self.network.patch} pixels do not fit into {side}."
