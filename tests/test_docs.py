@@ -12,6 +12,7 @@ from docs.site import build, gallery, links, tutorials
 from docs.site.docstrings import listed
 from lemmata.cli import command_parser
 from tests.test_house import ROOT
+from tests.test_readme import commands
 
 NAV = (build.ROOM / "mkdocs.yml").read_text(encoding="utf-8")
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -118,9 +119,7 @@ def test_a_failing_cell_fails_the_page(tmp_path):
 
 
 def test_the_commands_of_the_first_page_exist():
-    text = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    typed = [shlex.split(line, comments=True) for block in blocks for line in block.splitlines()]
+    typed = [shlex.split(line, comments=True) for line in commands(ROOT / "docs" / "start.md")]
     lemmata = [words[1:] for words in typed if words[0] == "lemmata"]
     assert len(lemmata) >= 3
     for words in lemmata:

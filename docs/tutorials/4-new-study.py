@@ -5,6 +5,7 @@
 # claims. This tutorial makes it, looks at its rooms, and runs its checks. Then change it room by room.
 
 # %%
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,9 @@ from pathlib import Path
 
 def command(line):
     """Run a command of Lemmata and print what it says."""
-    done = subprocess.run([sys.executable, "-m", "lemmata", *line.split()], capture_output=True, text=True)
+    words = [sys.executable, "-m", "lemmata", *line.split()]
+    environment = os.environ | {"PYTHONPATH": "double-descent"}
+    done = subprocess.run(words, capture_output=True, text=True, env=environment)
     print((done.stdout + done.stderr).strip())
 
 
@@ -40,28 +43,22 @@ print((folder / "theory.py").read_text())
 # The figure holds what is run, the claims, made results on which each claim must fail or hold, and the picture.
 
 # %%
-print(
-    (folder / "figures" / "__init__.py").read_text()
-    if (folder / "figures").is_dir()
-    else (folder / "figures.py").read_text()
-)
+print((folder / "figures" / "steps.py").read_text())
 
 # %% [markdown]
 # ## Check it before anything trains
 #
 # `lemmata lock --check` trains nothing. It builds every scale, calls every condition, and holds each claim against its made cases.
-# A package that is not installed is found in the working folder.
+# A package that is not installed is named by its module, as here.
 
 # %%
-sys.path.insert(0, str(folder.parent))
+command("lock lemmata_double_descent --check")
+
+# %%
+sys.path.insert(0, "double-descent")
 from lemmata.study import study_or_package
 
-own = study_or_package("lemmata_double_descent")
-own
-
-# %%
-results = own.all_figures[0]
-results
+study_or_package("lemmata_double_descent").claims[0]
 
 # %% [markdown]
 # ## Then judge it
