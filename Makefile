@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=  # commands and tests start many processes, which would all compile the package anew
 
-.PHONY: demo test test-slow lint bench clean
+.PHONY: demo test test-slow lint bench docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/lemmata run benign-overfitting/fig1 --reading "read-out left" --set samples=4,8,12,20 --seeds 3
@@ -23,8 +23,11 @@ lint: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-bench
 	$(BIN)/lemmata bench
 
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m docs.site.build
+
 clean:
-	rm -rf $(VENV) runs
+	rm -rf $(VENV) runs build
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

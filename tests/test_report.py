@@ -2,22 +2,29 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from html import escape
 from html.parser import HTMLParser
 from math import inf
+from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
 
+from lemmata import report
 from lemmata.figure import Claim, Figure, Holds, made, theorem
 from lemmata.measure.compare import ConditionCount, Verdict
 from lemmata.measure.estimate import Estimate
 from lemmata.registration import described
-from lemmata.report import chapters, page
+from lemmata.report import chapters, katex_style, page
+from lemmata.report.claims import Claims, decision
+from lemmata.report.code import sources_of
+from lemmata.report.explore import cell_command, explorable
+from lemmata.report.maths import with_maths
 from lemmata.report.record import markdown, record
 from lemmata.status import CONVERGED, DIVERGED
-from lemmata.study import Statement, Study
+from lemmata.study import Statement, Study, study
 from tests.figures import study_of
 
 LOCAL = (Estimate(-0.4, -0.5, -0.3), Estimate(-0.2, -0.3, -0.1))
@@ -42,7 +49,15 @@ def verdict(id: str, outcome="fails", **more) -> Verdict:
 
 @dataclass
 class Ordered:
-    command: str = "lemmata run s/fig1 --set 'a<b'"
+    out: str | None = None
+    axes: dict = field(default_factory=dict)
+
+    @property
+    def command(self):
+        return "lemmata run s/fig1 --set 'a<b'" + (f" --out {self.out}" if self.out else "")
+
+
+MANIFEST = {"versions": {"jax": "0.9"}, "platform": "Linux", "started": "2026-01-02T03:04:05Z"}
 
 
 def figure(*claims: Claim, id="fig1", title="A <figure>") -> Figure:
@@ -64,16 +79,17 @@ STUDY = study_with(
 )
 
 
-@pytest.fixture
-def html(tmp_path) -> str:
+def chapters_of(tmp_path):
     picture = tmp_path / "p.png"
     picture.write_bytes(b"\x89PNG")
     shown_figure = STUDY.figure("fig1")
     shown = []
     for reading, outcome in (("divide", "fails"), ("leave it", "holds")):
-        status = ("seed", np.array([CONVERGED] * 4 + [DIVERGED]))
         attrs = {"scale": "quick", "reading": reading, "draw": 2, "looks": 3}
-        results = xr.Dataset({"status": status}, {"seed": range(5)}, attrs=attrs)
+        error = (("n", "seed"), np.arange(10.0).reshape(2, 5))
+        ends = (("n", "seed"), np.array([[CONVERGED] * 4 + [DIVERGED], [CONVERGED] * 5]))
+        labels = {"seed": range(5), "n": [4, 8]}
+        results = xr.Dataset({"status": ends, "test_error": error}, labels, attrs=attrs)
         conditions = (
             ConditionCount("(2) d > n", 3, 12, 0.025, False),
             ConditionCount("(3) n large", 12, 12, 2.0, None),
@@ -101,12 +117,27 @@ def html(tmp_path) -> str:
         )
         same = verdict("same", "holds", kind="identity", measured=Estimate.certain(1e-12))
         verdicts = [law, floor, same] if reading == "divide" else [law]
-        shown.append((shown_figure, Ordered(), results, verdicts, picture))
-    return page([(STUDY, chapters(STUDY, shown))])
+        shown.append((shown_figure, Ordered(), results, verdicts, picture, MANIFEST))
+    return chapters(STUDY, shown)
+
+
+@pytest.fixture
+def html(tmp_path) -> str:
+    return page([(STUDY, chapters_of(tmp_path))])
+
+
+def without_scripts(html):
+    return re.sub(r"<(script|style)[ >].*?</\1>", "", html, flags=re.DOTALL)
+
+
+def plain(html):
+    """The text of a page, entities and all."""
+    return re.sub(r"<[^>]*>", "", without_scripts(html))
 
 
 def test_nothing_is_loaded_from_elsewhere(html):
-    assert not re.search(r"(src|href)=\"(?!#|data:)", html)
+    assert not re.search(r"(src|href)=\"(?!#|data:)", without_scripts(html))
+    assert not re.search(r"url\((?!data:)", html)
     assert html.count("data:image/png;base64,") == 2
 
 
@@ -124,7 +155,7 @@ def test_a_verdict_stands_with_its_tolerance_range_parts_and_losses(html):
     assert "about 7 more seeds would decide" in html
     assert "-0.5 excluded" in html
     assert "Half a step of the grid." in html
-    assert "runs: 4 converged, 1 diverged" in html
+    assert "runs: 9 converged, 1 diverged" in html
 
 
 def test_the_version_of_the_paper_stands_above_the_claims(html):
@@ -133,14 +164,15 @@ def test_the_version_of_the_paper_stands_above_the_claims(html):
 
 
 def test_conditions_are_counts_of_cells(html):
-    assert "1 of 2 conditions met in all cells" in html
-    assert "worst: (2) d &gt; n, missed by a factor 40" in html
-    assert "(2) d &gt; n: in 3 of 12 cells, missed by a factor 40" in html
-    assert "(3) n large" not in html
+    text = plain(html)
+    assert "1 of 2 conditions met in all cells" in text
+    assert "worst: (2) d &gt; n, missed by a factor 40" in text
+    assert "(2) d &gt; n: in 3 of 12 cells, missed by a factor 40" in text
+    assert "(3) n large" not in text
 
 
 def test_readings_of_a_claim_stand_side_by_side(html):
-    block = next(part for part in html.split("<tbody>") if "<b>law</b>" in part)
+    block = next(part for part in html.split("<tbody") if "<b>law</b>" in part)
     assert block.count("<tr>") == 2
     assert 'rowspan="2"' in block
     assert "reading: divide" in block
@@ -156,8 +188,8 @@ def test_identities_are_listed_apart_and_not_counted(html):
 
 
 def test_the_contents_lead_everywhere(html):
-    targets = set(re.findall(r'href="#([^"]*)"', html))
-    assert targets == {"s", "s/fig1"}
+    targets = set(re.findall(r'href="#([^"]*)"', without_scripts(html)))
+    assert targets == {"s", "s/fig1", "s/claim/law", "s/claim/floor", "s/claim/same"}
     assert targets <= set(re.findall(r' id="([^"]*)"', html))
 
 
@@ -172,7 +204,7 @@ def test_strings_are_escaped_and_tags_balanced(html):
             self.open = []
 
         def handle_starttag(self, tag, attrs):
-            if tag not in ("meta", "img"):
+            if tag not in ("meta", "img", "link", "input"):
                 self.open.append(tag)
 
         def handle_endtag(self, tag):
@@ -188,6 +220,87 @@ def test_outcomes_differ_without_colour(html):
     style = html.split("<style>")[1].split("</style>")[0]
     assert re.search(r"\.fails \{[^}]*(bold|underline)", style)
     assert "@media print" in style
+
+
+def test_conditions_that_two_claims_share_are_listed_once():
+    shared = (ConditionCount("(2) d > n", 3, 12, 0.025, False),)
+    table = Claims(STUDY, ()).table([verdict("law", conditions=shared), verdict("floor", conditions=shared)])
+    assert table.count("<ul>") == 1
+    assert '<a href="#s/claim/law">as for law</a>' in table
+
+
+def test_what_decides_nothing_is_marked_as_open():
+    assert decision(verdict("law", "holds")) == "holds"
+    assert decision(verdict("law", "holds", scale="smoke")) == "inconclusive"
+    assert decision(verdict("law", "fails", not_computable="a limit")) == "inconclusive"
+
+
+def test_the_data_behind_a_picture_are_its_results_cell_by_cell(html):
+    (text,) = set(re.findall(r'<script type="application/json">(.*?)</script>', html))
+    data = json.loads(text)
+    assert [axis["labels"] for axis in data["axes"]] == [["4", "8"]]
+    assert data["variables"][0]["values"] == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+    assert data["names"][data["ends"][0][4]] == "diverged"
+    assert cell_command(data, 1) == "lemmata run s/fig1 --set 'a<b' --out runs/cell --set n=8"
+    assert "<" not in text
+
+
+def test_curves_are_explored_at_their_last_known_value():
+    curve = (("n", "seed", "step"), [[[3.0, 2.0, np.nan]], [[5.0, 4.0, 1.0]]])
+    data = {"status": (("n", "seed"), [[1], [1]]), "loss_curve": curve}
+    found = explorable(xr.Dataset(data, {"n": [1, 2], "seed": [0], "step": [0, 1, 2]}))
+    assert found is not None
+    assert found["variables"][0]["values"] == [[2], [1]]
+    assert explorable(xr.Dataset()) is None
+
+
+def test_a_claim_leads_to_its_source():
+    own = study("benign-overfitting")
+    found = sources_of(own.folder, own.entries)
+    assert len(found) > len(own.entries) / 2
+    where, source = found["boundary-exponent"]
+    assert re.fullmatch(r"benign_overfitting/figures/\w+\.py, line \d+", where)
+    assert source.startswith("Claim(")
+    assert "falls as N^-1/2" in source
+
+
+@pytest.mark.parametrize(
+    ("said", "tex"),
+    [
+        ("alpha_*^-2", r"\alpha_{*}^{-2}"),
+        ("|A^s - A*|_inf", r"|A^{s} - A^{*}|_{\infty}"),
+        ("eps^((2M-1)/M^2)", r"\epsilon^{\left(2M - 1\right)/M^{2}}"),
+        ("M_1/2", "M_{1}/2"),
+        ("N^-1/2", "N^{-1/2}"),
+        ("alpha0^-(p-1)", r"\alpha_{0}^{-\left(p - 1\right)}"),
+        ("sqrt(heads)/10", r"\sqrt{\text{heads}}/10"),
+        ("S^3 <= 4", r"S^{3} \le 4"),
+    ],
+)
+def test_formulas_are_found_in_sentences(said, tex):
+    assert with_maths(f"It is {said}, says A.") == (
+        f'It is <span class="tex" data-tex="{escape(tex)}">{escape(said)}</span>, says A.'
+    )
+
+
+def test_words_are_no_formulas():
+    for said in ("test_loss of run_3", "A large N", "Theorem 5 (a)", "0.2 falls", "a 3-fold rise"):
+        assert with_maths(said) == said
+
+
+def test_the_formulas_ship_with_their_licence_and_stay_small():
+    room = Path(report.__file__).parent / "katex"
+    assert "MIT" in (room / "LICENSE").read_text(encoding="utf-8")
+    assert all(path.stat().st_size < 500_000 for path in room.rglob("*"))
+    assert len(katex_style()) + (room / "katex.min.js").stat().st_size < 500_000
+
+
+def test_runs_with_settings_of_ones_own_appear_apart(tmp_path):
+    own = [replace(one, own="runs/mine") for one in chapters_of(tmp_path)]
+    html = page([(STUDY, own)])
+    assert "settings of your own in runs/mine" in html
+    assert "These settings give" in html
+    assert 'class="claim"' not in without_scripts(html)  # they are not among the study's verdicts
 
 
 def test_table_in_markdown_has_a_row_a_claim_and_the_readings_side_by_side():

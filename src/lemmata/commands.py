@@ -26,6 +26,9 @@ from lemmata.terminal import (
 )
 
 if TYPE_CHECKING:
+    import xarray as xr
+
+    from lemmata.measure.compare import Verdict
     from lemmata.order import Order
 
 
@@ -387,9 +390,9 @@ def export(options: argparse.Namespace) -> None:
 
 
 def report(options: argparse.Namespace) -> None:
-    from lemmata.desk import stored_orders
+    from lemmata.desk import own_orders, stored_orders
     from lemmata.lab.disk import replace_file
-    from lemmata.report import Chapter, page
+    from lemmata.report import chapters, page
     from lemmata.report.record import markdown, record
 
     path = Path(options.to)
@@ -408,17 +411,19 @@ def report(options: argparse.Namespace) -> None:
             found = record(s, verdicts, options.scale, _minutes(s, orders))
             written.append(found if path.suffix == ".json" else markdown(s, verdicts))
             continue
-        chapters = []
+        shown = []
         for order, one in zip(orders, results, strict=True):
             reading = one.attrs["reading"]
             own = [v for v in verdicts if s.entries[v.id].figure == order.figure.id and v.reading == reading]
-            picture = order.draw(one, own)
-            said = f"{order.figure.setup} Reading: {reading}." if reading else order.figure.setup
-            chapters.append(
-                Chapter(order.figure.id, s.figures[order.figure.id], said, order.command, picture, own)
-            )
-        if chapters:
-            parts.append((s, chapters))
+            shown.append((order.figure, order, one, own, order.draw(one, own), order.store.manifest))
+        found = chapters(s, shown)
+        for order in own_orders(s):
+            one = order.results()
+            own = s.check(one)
+            shown = (order.figure, order, one, own, _picture(order, one, own), order.store.manifest)
+            found += chapters(s, [shown], own=True)
+        if found:
+            parts.append((s, found))
     if not parts and not written:
         raise BadInput(
             f"nothing is stored at scale '{options.scale}' yet; run a figure or check a study first."
@@ -428,6 +433,15 @@ def report(options: argparse.Namespace) -> None:
     except OSError as error:
         raise BadInput(f"cannot write '{path}': {error.strerror}.") from None
     print(path)
+
+
+def _picture(order: "Order", results: "xr.Dataset", verdicts: "list[Verdict]") -> Path | None:
+    """Return the picture of a run with settings of one's own; None where these have too many axes for one."""
+    try:
+        return order.draw(results, verdicts)
+    except BadInput as error:
+        note(f"{order.name}: {message(str(error))}")
+        return None
 
 
 def _minutes(s: Study, orders: "Sequence[Order]") -> float | None:

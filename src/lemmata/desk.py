@@ -18,7 +18,7 @@ from lemmata.lab.executors import connect_workers
 from lemmata.lab.looks import until_decided
 from lemmata.lab.store import MAX_PATH_LENGTH, Store
 from lemmata.lab.store_status import store_folder
-from lemmata.order import Order, run_all
+from lemmata.order import DEFAULT_OUT, Order, run_all
 from lemmata.progress import Shown, no_bars
 from lemmata.scale import scale_named
 from lemmata.study import Study, studies, study
@@ -92,6 +92,16 @@ def stored_orders(chosen: Study, scale: str) -> list[Order]:
         for reading in figure.readings or [""]:
             folder = figure.order(scale, reading=reading).default_folder
             found += [_again(folder, None, {})] if Store(folder).exists else []
+    return found
+
+
+def own_orders(chosen: Study) -> list[Order]:
+    """The orders of a study with settings of one's own (sweep files, `--out`) whose results are in a folder of `runs`."""
+    found = []
+    for folder in sorted(path.parent for path in DEFAULT_OUT.glob("*/manifest.json")):
+        manifest = Store(folder).recovered_manifest
+        if manifest.get("study") == chosen.id and manifest.get("figure") in chosen.figures:
+            found.append(_again(folder, None, {}))
     return found
 
 

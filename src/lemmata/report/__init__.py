@@ -1,16 +1,20 @@
-"""One self-contained HTML page from stored results: verdicts first, then every figure with how the paper was read."""
+"""One self-contained HTML page from stored results: what came out first, then every figure with the data behind it."""
 
 import base64
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from html import escape
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from lemmata.draw.style import statuses
-from lemmata.measure.compare import ConditionCount, Verdict
+from lemmata.measure.compare import Verdict
+from lemmata.report.claims import Claims, anchor, decision, outcome, tally
+from lemmata.report.code import sources_of
+from lemmata.report.explore import as_script, explorable
+from lemmata.report.maths import with_maths
 from lemmata.study import Study
 
 if TYPE_CHECKING:
@@ -18,16 +22,25 @@ if TYPE_CHECKING:
 
     from lemmata.figure import Figure
 
-STYLE = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
-OUTCOMES = {"holds": "✓", "fails": "✗", "inconclusive": "?"}
+ROOM = Path(__file__).parent
+CELL = Path("runs") / "cell"
+"""Where the command of a single cell puts its results."""
+
 IMAGES = {".png": "image/png", ".svg": "image/svg+xml"}
 
 
+@runtime_checkable
 class Ordered(Protocol):
     """What the report must know of an order."""
 
     @property
     def command(self) -> str: ...
+
+    @property
+    def axes(self) -> Mapping[str, Any]: ...
+
+    @property
+    def out(self) -> Path | str | None: ...
 
 
 @dataclass(frozen=True)
@@ -35,25 +48,32 @@ class Chapter:
     """A figure under one reading, as the report shows it: its picture, how it was read, how to make it again, what it decides.
 
     `version` names the reading of the paper where there are several; `runs` says how many seeds at which scale there are, and
-    how the runs ended.
+    how the runs ended. `data` is what a reader explores. `own` is the folder of a run with settings of one's own, whose
+    verdicts do not count among the study's. `made` says with which versions the results were made, and when.
     """
 
     id: str
     title: str
     setup: str
     command: str
-    picture: Path
+    picture: Path | None
     verdicts: Sequence[Verdict]
     version: str = ""
     runs: str = ""
+    data: Mapping[str, Any] | None = None
+    own: str = ""
+    made: Mapping[str, str] = field(default_factory=dict)
 
 
-def chapters(
-    study: Study, shown: "Iterable[tuple[Figure, Ordered, xr.Dataset, Sequence[Verdict], Path]]"
-) -> list[Chapter]:
+Shown = tuple["Figure", Ordered, "xr.Dataset", Sequence[Verdict], Path | None, Mapping[str, Any]]
+
+
+def chapters(study: Study, shown: "Iterable[Shown]", own: bool = False) -> list[Chapter]:
     """Return the chapters of a study.
 
-    `shown`: for every figure (and reading) the figure, its order, its results, their verdicts, and the picture.
+    `shown`: for every figure (and reading) the figure, its order, its results, their verdicts, the picture, and the manifest
+        of its store.
+    `own`: whether these are runs with settings of one's own.
     """
     return [
         Chapter(
@@ -65,9 +85,17 @@ def chapters(
             verdicts,
             results.attrs.get("reading", ""),
             _runs(results),
+            explorable(results, _command_of_a_cell(order), not order.axes),
+            str(order.out) if own else "",
+            _made(manifest),
         )
-        for figure, order, results, verdicts, picture in shown
+        for figure, order, results, verdicts, picture, manifest in shown
     ]
+
+
+def _command_of_a_cell(order: Ordered) -> str:
+    """Return the command to which a cell adds its place: it runs in a folder of its own, so that no results are replaced."""
+    return order.command if order.axes else replace(order, out=CELL).command  # pyright: ignore[reportArgumentType]
 
 
 def page(studies: Sequence[tuple[Study, Sequence[Chapter]]]) -> str:
@@ -75,10 +103,26 @@ def page(studies: Sequence[tuple[Study, Sequence[Chapter]]]) -> str:
     body = "".join(_study(study, parts) for study, parts in studies)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width"><title>Lemmata report</title>'
-        f"<style>{STYLE}</style></head><body>"
-        f"<h1>What the theorems say, and what the trainings did</h1>{_contents(studies)}{body}</body></html>\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Lemmata report</title>'
+        '<link rel="icon" href="data:,">'
+        f"<style>{katex_style()}{_asset('style.css')}</style></head><body><div class='page'>"
+        f"{_contents(studies)}<main>{_title(studies)}{body}</main></div>"
+        f"<script>{_asset('katex/katex.min.js')}</script><script>{_asset('report.js')}</script></body></html>\n"
     )
+
+
+def katex_style() -> str:
+    """Return the style of formulas with its fonts inside."""
+
+    def inside(found: re.Match[str]) -> str:
+        font = base64.b64encode((ROOM / "katex" / found[1]).read_bytes()).decode()
+        return f"url(data:font/woff2;base64,{font})"
+
+    return re.sub(r"url\((fonts/[\w-]+\.woff2)\)", inside, _asset("katex/katex.min.css"))
+
+
+def _asset(name: str) -> str:
+    return (ROOM / name).read_text(encoding="utf-8")
 
 
 def _runs(results: "xr.Dataset") -> str:
@@ -91,38 +135,65 @@ def _runs(results: "xr.Dataset") -> str:
     return ", ".join(said) + (f"; runs: {ended}" if ended else "") + "."
 
 
-# Contents --------------------------------------------------------------------------------------------------------------
+def _made(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Return with what results were made: versions of packages, the platform, and when the run began."""
+    versions = manifest.get("versions")
+    found = {str(k): str(v) for k, v in versions.items()} if isinstance(versions, Mapping) else {}
+    for word in ("platform", "started"):
+        if isinstance(manifest.get(word), str):
+            found[word] = manifest[word]
+    return found
+
+
+# Title page and contents -----------------------------------------------------------------------------------------------
+
+
+def _title(studies: Sequence[tuple[Study, Sequence[Chapter]]]) -> str:
+    everything = [verdict for _, parts in studies for verdict in _verdicts(parts)]
+    rows = "".join(
+        f'<tr><th scope="row"><a href="#{anchor(study.id)}">{escape(study.title)}</a></th>'
+        f"<td>{_headlines(study, parts)}</td></tr>"
+        for study, parts in studies
+    )
+    search = (
+        '<div class="tools" role="search"><label>Find a claim <input id="search" type="search"></label>'
+        '<label>that <select id="outcome"><option value="">has any verdict</option><option>holds</option>'
+        "<option>fails</option><option value='inconclusive'>is open</option></select></label>"
+        '<span id="count" role="status"></span></div>'
+    )
+    return (
+        "<h1>What the theorems say, and what the trainings did</h1>"
+        f"<p>Claims of {len(studies)} stud{'y' if len(studies) == 1 else 'ies'}: {tally(everything)}.</p>"
+        f'<table class="headlines">{rows}</table>{search}'
+    )
+
+
+def _headlines(study: Study, parts: Sequence[Chapter]) -> str:
+    main = [v for v in _verdicts(parts) if v.headline]
+    if not main:
+        return tally(_verdicts(parts))
+    return ", ".join(
+        f'<a href="#{anchor(study.id, "claim", v.id)}">{outcome(decision(v), f"{v.id}: {v.word}")}</a>'
+        for v in main
+    )
 
 
 def _contents(studies: Sequence[tuple[Study, Sequence[Chapter]]]) -> str:
     rows = "".join(
-        f'<tr><td><a href="#{_anchor(s.id)}">{escape(s.title)}</a></td>'
-        f"<td>{_tally(_verdicts(parts))}</td>"
-        f"<td>{_figures(s, parts)}</td></tr>"
+        f'<li><a href="#{anchor(s.id)}">{escape(s.title)}</a><ul>{_figures(s, parts)}</ul></li>'
         for s, parts in studies
     )
-    head = "<tr><th>study</th><th>claims</th><th>figures</th></tr>"
-    return f'<nav><h2>Contents</h2><table class="contents">{head}{rows}</table></nav>'
+    inside = f"<details open><summary>Contents</summary><ul>{rows}</ul></details>"
+    inside = f"<details open><summary>Contents</summary><ul>{rows}</ul></details>"
+    return f'<nav class="contents" aria-label="Contents">{inside}</nav>'
 
 
 def _figures(study: Study, parts: Sequence[Chapter]) -> str:
-    ids = dict.fromkeys(chapter.id for chapter in parts)
-    return ", ".join(f'<a href="#{_anchor(study.id, id)}">{escape(id)}</a>' for id in ids)
-
-
-def _tally(verdicts: Sequence[Verdict]) -> str:
-    judged = [v for v in verdicts if v.kind != "identity"]
-    counts = Counter(
-        (v.verdict, v.word) for v in sorted(judged, key=lambda v: list(OUTCOMES).index(v.verdict))
+    ids = dict.fromkeys((chapter.id, chapter.own) for chapter in parts)
+    return "".join(
+        f'<li><a href="#{anchor(study.id, id, *filter(None, [own]))}">{escape(own or id)}</a></li>'
+        for id, own in ids
     )
-    said = [_outcome(verdict, f"{many} {word}") for (verdict, word), many in counts.items()]
-    exact = len(verdicts) - len(judged)
-    said += [f"{exact} identit{'y' if exact == 1 else 'ies'}"] if exact else []
-    return ", ".join(said) or "none"
-
-
-def _outcome(outcome: str, text: str) -> str:
-    return f'<span class="{outcome}">{OUTCOMES[outcome]}&nbsp;{escape(text)}</span>'
 
 
 # A study ---------------------------------------------------------------------------------------------------------------
@@ -132,10 +203,16 @@ def _study(study: Study, parts: Sequence[Chapter]) -> str:
     verdicts = _verdicts(parts)
     judged = [v for v in verdicts if v.kind != "identity"]
     identities = [v for v in verdicts if v.kind == "identity"]
-    figures = "".join(_figure(study, list(versions)) for _, versions in groupby(parts, lambda c: c.id))
+    sources = sources_of(study.folder, {v.id for v in verdicts}) if study.lock else {}
+    claims = Claims(study, sources)
+    figures = "".join(
+        _figure(study, list(versions))
+        for _, versions in groupby(parts, lambda chapter: (chapter.id, chapter.own))
+    )
+    table = f"<h3>Claims</h3><p>{tally(verdicts)}.</p>{claims.table(judged)}"
     apart = (
         "<h3>Identities</h3><p class='note'>Equalities that hold to rounding or not at all; they do not count among the "
-        f"claims that are judged together.</p>{_table(study, identities)}"
+        f"claims that are judged together.</p>{claims.table(identities)}"
         if identities
         else ""
     )
@@ -145,131 +222,75 @@ def _study(study: Study, parts: Sequence[Chapter]) -> str:
         else ""
     )
     return (
-        f'<section><h2 id="{_anchor(study.id)}">{escape(study.title)}</h2><p>{escape(study.summary)}</p>{version}'
-        f"<h3>Claims</h3><p>{_tally(verdicts)}.</p>{_table(study, judged)}{apart}{figures}"
+        f'<section><h2 id="{anchor(study.id)}">{escape(study.title)}</h2><p>{with_maths(study.summary)}</p>{version}'
+        f"{table}{apart}{figures}{_code(study, sources)}{_provenance(parts)}"
         f"<details><summary>Citation</summary><pre>{escape(study.citation.strip())}</pre></details></section>"
     )
 
 
 def _verdicts(parts: Sequence[Chapter]) -> list[Verdict]:
-    return [verdict for chapter in parts for verdict in chapter.verdicts]
+    return [verdict for chapter in parts if not chapter.own for verdict in chapter.verdicts]
+
+
+def _code(study: Study, sources: Mapping[str, tuple[str, str]]) -> str:
+    shown = "".join(
+        f'<details class="code" id="{anchor(study.id, "code", id)}"><summary>{escape(id)} ({escape(where)})</summary>'
+        f"<pre>{escape(text)}</pre></details>"
+        for id, (where, text) in sources.items()
+    )
+    return f'<details class="code"><summary>Code of the claims</summary>{shown}</details>' if shown else ""
+
+
+def _provenance(parts: Sequence[Chapter]) -> str:
+    """Return with which versions the results were made, and the command of every figure."""
+    commands = "".join(f"<li><code>{escape(chapter.command)}</code></li>" for chapter in parts)
+    made = dict.fromkeys(
+        ", ".join(f"{name} {value}" for name, value in chapter.made.items() if name != "started")
+        for chapter in parts
+        if chapter.made
+    )
+    starts = sorted(chapter.made["started"] for chapter in parts if "started" in chapter.made)
+    dates = f"<p>Runs began from {escape(starts[0])} to {escape(starts[-1])}.</p>" if starts else ""
+    versions = "".join(f"<p>{escape(said)}</p>" for said in made)
+    return f"<details><summary>How these results were made</summary>{dates}{versions}<ul>{commands}</ul></details>"
 
 
 def _figure(study: Study, versions: Sequence[Chapter]) -> str:
     first = versions[0]
-    decided = ", ".join(_outcome(v.verdict, v.id) for v in _verdicts(versions))
+    decided = ", ".join(
+        outcome(decision(v), v.id)
+        if first.own
+        else f'<a href="#{anchor(study.id, "claim", v.id)}">{outcome(decision(v), v.id)}</a>'
+        for chapter in versions
+        for v in chapter.verdicts
+    )
     shown = "".join(_version(one, len(versions) > 1) for one in versions)
+    name = f"{first.id}, settings of your own in {first.own}" if first.own else first.id
+    places = [study.id, first.id, *filter(None, [first.own])]
+    word = "These settings give" if first.own else "Decides"
     return (
-        f'<article><h3 id="{_anchor(study.id, first.id)}">{escape(first.id)}: {escape(first.title)}</h3>{shown}'
-        f'<p class="note">{escape(first.setup)}</p>'
-        + (f'<p class="note">Decides: {decided}.</p>' if decided else "")
-        + "</article>"
+        f'<article><h3 id="{anchor(*places)}">{escape(name)}: {with_maths(first.title)}</h3>{shown}'
+        f'<details class="figure-text" open><summary>How it was read</summary><p class="note">{with_maths(first.setup)}</p>'
+        "</details>" + (f'<p class="note">{word}: {decided}.</p>' if decided else "") + "</article>"
     )
 
 
 def _version(chapter: Chapter, several: bool) -> str:
-    kind = IMAGES[chapter.picture.suffix]
-    picture = base64.b64encode(chapter.picture.read_bytes()).decode()
-    name = f"Reading: {chapter.version}. " if several and chapter.version else ""
-    return (
-        f'<figure><img alt="{escape(chapter.title)}" src="data:{kind};base64,{picture}">'
-        f"<figcaption>{escape(name + chapter.runs)} <code>{escape(chapter.command)}</code></figcaption></figure>"
-    )
-
-
-# Verdicts --------------------------------------------------------------------------------------------------------------
-
-
-def _table(study: Study, verdicts: Sequence[Verdict]) -> str:
-    if not verdicts:
-        return ""
-    head = "".join(f"<th>{word}</th>" for word in ("claim", "verdict", "predicted", "measured", "holds if"))
-    claims: dict[str, list[Verdict]] = {}
-    for verdict in verdicts:
-        claims.setdefault(verdict.id, []).append(verdict)
-    body = "".join(_claim(study, readings) for readings in claims.values())
-    return f'<table class="verdicts"><thead><tr>{head}</tr></thead>{body}</table>'
-
-
-def _claim(study: Study, readings: Sequence[Verdict]) -> str:
-    """Return a claim as one block of the table: a row for each reading, side by side."""
-    first = readings[0]
-    known = {claim.id: claim for claim in study.claims}.get(first.id)
-    source = f"{escape(known.source.where)}, " if known else ""
-    figure = f', <a href="#{_anchor(study.id, known.figure)}">{escape(known.figure)}</a>' if known else ""
-    why = f"<details><summary>why</summary>{escape(known.holds.because)}</details>" if known else ""
-    cells = [
-        f'<td rowspan="{len(readings)}">{escape(first.statement)}'
-        f'<div class="note"><b>{escape(first.id)}</b>, {source}{escape(first.kind)}{figure}</div></td>'
-    ]
-    rows = []
-    for place, verdict in enumerate(readings):
-        own = [_judged(verdict), f"<td>{escape(verdict.predicted)}</td>", _measured(verdict)]
-        own.append(f"<td>{escape(verdict.within)}{why if place == 0 else ''}</td>")
-        rows.append(f"<tr>{''.join(cells if place == 0 else [])}{''.join(own)}</tr>")
-    return f"<tbody>{''.join(rows)}</tbody>"
-
-
-def _judged(v: Verdict) -> str:
-    """Return the word of the verdict, under which reading, on which draw, and what more seeds could do."""
-    said = [f"reading: {v.reading}"] if v.reading else []
-    said += [f"{number} excluded" for number in v.excluded]
-    said.append(f"draw {v.draw}, {v.seeds} seed{'' if v.seeds == 1 else 's'}")
-    said += [f"{v.looks} looks"] if v.looks > 1 else []
-    said += [f"about {v.more_seeds} more seeds would decide"] if v.more_seeds else []
-    return f"<td>{_outcome(v.verdict, v.word)}{_notes(said)}</td>"
-
-
-def _measured(v: Verdict) -> str:
-    """Return the number with its interval and range, what was left out, and the conditions over the cells it comes from."""
-    m = v.measured
-    value = "none" if not m.exists else f"{m.value:.3g}" if m.exact else f"{m.value:.3g} {m.interval}"
-    seen = v.seen or m.seen
-    said = [f"over {seen}"] if seen else []
-    if len(m.parts) == 2:
-        lower, upper = m.parts
-        said.append(
-            f"lower part {lower.value:.3g} {lower.interval}, upper {upper.value:.3g} {upper.interval}"
+    picture = ""
+    if chapter.picture is not None:
+        kind, content = (
+            IMAGES[chapter.picture.suffix],
+            base64.b64encode(chapter.picture.read_bytes()).decode(),
         )
-    if v.violations is not None and v.violations.exists and "violate" not in v.note:
-        said.append(f"share of runs that violate it {v.violations.value:.3g} {v.violations.interval}")
-    said += [v.looseness] if v.looseness else []
-    lost = ", ".join(f"{count} {status}" for status, count in v.left_out.items() if count)
-    said += [f"runs left out: {lost}"] if lost else []
-    said += [v.note] if v.note else []
-    said += ["only cells that meet all conditions"] if v.inside else []
-    return f"<td>{value}{_notes(said)}{_conditions(v.conditions)}</td>"
-
-
-def _conditions(conditions: Sequence[ConditionCount]) -> str:
-    """Return how many conditions are met in every cell, and the worst of the others.
-
-    All others, with the number of cells and the worst margin, are folded.
-    """
-    if not conditions:
-        return ""
-    missed = [c for c in conditions if c.met < c.cells]
-    items = "".join(
-        f"<li>{escape(c.name)}: in {c.met} of {c.cells} cell{'' if c.cells == 1 else 's'}, {_margin(c)}</li>"
-        for c in missed
+        picture = f'<img alt="{escape(chapter.title)}" src="data:{kind};base64,{content}">'
+    name = f"Reading: {chapter.version}. " if several and chapter.version else ""
+    data = (
+        "<details open><summary>The data behind it, cell by cell</summary>"
+        f'<div class="explore">{as_script(chapter.data)}</div></details>'
+        if chapter.data
+        else ""
     )
-    said = f"{len(conditions) - len(missed)} of {len(conditions)} conditions met in all cells"
-    if not missed:
-        return f'<div class="note">{said}</div>'
-    worst = min(missed, key=lambda c: c.worst_margin)
-    summary = escape(f"{said}; worst: {worst.name}, {_margin(worst)}")
-    return f"<details><summary>{summary}</summary><ul>{items}</ul></details>"
-
-
-def _margin(c: ConditionCount) -> str:
-    by = f"missed by a factor {1 / c.worst_margin:.3g}" if 0 < c.worst_margin < 1 else ""
-    by = by or f"worst margin {c.worst_margin:.3g}"
-    return by + (" (its constant set to 1)" if c.holds is None else "")
-
-
-def _notes(said: Iterable[str]) -> str:
-    return "".join(f'<div class="note">{escape(one)}</div>' for one in said)
-
-
-def _anchor(*names: str) -> str:
-    return escape("/".join(names))
+    return (
+        f"<figure>{picture}"
+        f"<figcaption>{escape(name + chapter.runs)} <code>{escape(chapter.command)}</code></figcaption></figure>{data}"
+    )
