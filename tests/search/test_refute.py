@@ -65,6 +65,7 @@ class Killed(Pool):
                 raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_a_search_that_is_killed_twenty_times_repeats_no_cell_and_gives_the_same_answer(
     tmp_path, monkeypatch
 ):
