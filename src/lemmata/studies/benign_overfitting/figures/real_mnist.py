@@ -173,7 +173,6 @@ fig2 = Figure(
     claims=[
         Claim(
             "real-snr-helps", "At every sample size the test loss on MNIST falls with the SNR", experiment("Figure 2", PROXY),
-            headline=True,
             number=falls_along("snr", "samples"), holds=positive(because="a loss that does not fall would refute it"),
             refuted_by=lossy(0.3, -1.0), upheld_by=lossy(-0.3, -1.0),
         ),

@@ -133,7 +133,7 @@ tuned = Figure(
     claims=[
         Claim(
             "real-heads-speed-up", "Up to the 12 heads that it was trained with, more heads speed up the fine-tuning on SST-2: the area "
-            "under the training loss falls", experiment("Figure 6", PROXY), headline=True,
+            "under the training loss falls", experiment("Figure 6", PROXY),
             number=area_falls(1, TRAINED_HEADS), holds=positive(because=ANY),
             refuted_by=along(-0.02), upheld_by=along(0.02),
         ),

@@ -224,7 +224,7 @@ grids = Figure(
     claims=[
         Claim(
             "real-convolution-suffers", "The smaller the permuted grids, the less accurate a convolutional network on CIFAR-10",
-            experiment("Figure 5a", PROXY), headline=True,
+            experiment("Figure 5a", PROXY),
             number=convolution_rises, holds=positive(because=ANY),
             refuted_by=along_grid(-0.02, 0.0), upheld_by=along_grid(0.02, 0.0),
         ),

@@ -248,14 +248,14 @@ three_events = Figure(
             refuted_by=run(cross_pull_curve=always(8 * CROSS)),
         ),
         Claim(
-            "cross-score", "Xi = Theta(1/D) until the risk is o(1)", proof("Induction hypothesis B.1"),
+            "cross-score", "Xi = Theta(1/D) until the risk is o(1)", proof("Appendix B, Induction hypothesis B.1"),
             number=cross_scores, holds=every_run(between(0.25, 4.0, because=THETA)), conditions=population,
             refuted_by=run(cross_score_curve=lambda t, step: 8 / t.data.patches),
             upheld_by=run(cross_score_curve=lambda t, step: 3.5 / t.data.patches),
         ),
         Claim(
             "denominator", "e^beta + (C-1) e^gamma + (D-C) e^rho = Theta(D) until the risk is o(1)",
-            proof("Induction hypothesis B.1, with the denominator in place of the sum of scores, which is 1"),
+            proof("Appendix B, Induction hypothesis B.1, with the denominator in place of the sum of scores, which is 1"),
             number=denominators, holds=every_run(between(0.25, 4.0, because=THETA)), conditions=population,
             refuted_by=run(cross_score_curve=lambda t, step: 0.125 / t.data.patches),
             upheld_by=run(cross_score_curve=lambda t, step: 0.28 / t.data.patches),
