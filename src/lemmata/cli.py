@@ -1,4 +1,7 @@
-"""The command line: parser, exit codes, and the workers that a command starts. `commands` defines what each command does."""
+"""The command line: parser, exit codes, and the workers that a command starts.
+
+`commands` and `store_commands` define what each command does.
+"""
 
 import argparse
 import contextlib
@@ -9,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lemmata import __version__, commands, device, ending
+from lemmata import __version__, commands, device, ending, store_commands
 from lemmata.completion import SCRIPTS, candidates
 from lemmata.errors import BadInput, clipped, note
 from lemmata.study import studies
@@ -272,20 +275,27 @@ def command_parser() -> argparse.ArgumentParser:
     sub.add_argument("--plot", metavar="FILE", help="draw a table: .png, .pdf or .svg")
     sub.add_argument("--all", action="store_true", help="all predictions in a table, not only the main ones")
     printing(sub)
-    sub = command("figure", commands.figure, "Draw again from stored results", name="STUDY/FIGURE or DIR")
+    sub = command(
+        "figure", store_commands.figure, "Draw again from stored results", name="STUDY/FIGURE or DIR"
+    )
     sub.add_argument("--format", choices=("png", "pdf", "svg"), help="png is the default")
     about = "a PDF at the width of its page, with the numbers as CSV beside it"
     sub.add_argument("--venue", choices=("neurips", "icml", "iclr"), help=about)
     sub.add_argument("--scale")
     sub.add_argument("--out", help="folder of the results")
     sub.add_argument("--to", help="folder of the picture (default: beside the results)")
-    printing(command("status", commands.status, "What a store holds", dir="DIR"))
-    command("verify", commands.verify, "Is a store whole", dir="DIR")
-    command("repair", commands.repair, "Rebuild what is damaged in a store from what is whole", dir="DIR")
+    printing(command("status", store_commands.status, "What a store holds", dir="DIR"))
+    command("verify", store_commands.verify, "Is a store whole", dir="DIR")
     command(
-        "work", commands.work, "Work on what a run with --on spool or slurm offers in its folder", dir="DIR"
+        "repair", store_commands.repair, "Rebuild what is damaged in a store from what is whole", dir="DIR"
     )
-    sub = command("export", commands.export, "Results, verdicts or the picture as a file", dir="DIR")
+    command(
+        "work",
+        store_commands.work,
+        "Work on what a run with --on spool or slurm offers in its folder",
+        dir="DIR",
+    )
+    sub = command("export", store_commands.export, "Results, verdicts or the picture as a file", dir="DIR")
     sub.add_argument("--to", required=True, metavar="FILE", help=EXPORTED)
     about = "One self-contained HTML page from what is stored, or only its verdicts (FILE.md, FILE.json)"
     sub = command("report", commands.report, about)

@@ -60,6 +60,7 @@ BOOKKEEPING = tuple(
             "rows",
             "scale",
             "source",
+            "store_commands",
             "study",
             "sweep",
             "terminal",
