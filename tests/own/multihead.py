@@ -177,7 +177,7 @@ CASES = [
     Case("second-phase", SECOND, 0, PURE, None, lambda: second(0, PURE)),
 ]
 
-REAL = put(RealSentences(), "text", "made")
+REAL = put_all(RealSentences(), {"text": "made", "start_from_file": False, "heads": 4})
 REFUSED = [
     Refused(REAL, (1.0,), None, "the sentences come from a data set"),
     Refused(REAL, None, (1.0,), "weights takes Classifier("),

@@ -13,7 +13,7 @@ from lemmata.studies.spatial_structure.trials.gaussian import GaussianDescent
 from lemmata.studies.spatial_structure.trials.real import RealGrids
 from lemmata.studies.spatial_structure.trials.recursion import Moments, Tied
 from lemmata.studies.spatial_structure.trials.transfer import Perceptron
-from lemmata.trial import put_all
+from lemmata.trial import put, put_all
 from tests.own import Case, Refused, begun
 
 D, C, DIM, STEPS = 6, 2, 5, 3
