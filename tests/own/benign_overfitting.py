@@ -7,6 +7,7 @@ from lemmata.studies.benign_overfitting.data import Data, Features
 from lemmata.studies.benign_overfitting.network import Filters, Network, Weights
 from lemmata.studies.benign_overfitting.trials import BenignOverfitting
 from lemmata.studies.benign_overfitting.trials.convolution import Convolution
+from lemmata.studies.benign_overfitting.trials.real import RealDigits
 from lemmata.trial import put
 from tests.own import Case, Refused, begun
 
@@ -143,6 +144,8 @@ CASES = [
     Case("rival-weights", RIVAL, 0, None, FILTERS, lambda: rival(0, None, FILTERS)),
 ]
 
+REAL = put(RealDigits(), "data.pictures", "made")
+
 REFUSED = [
     Refused(WISHART, MINE, None, "sampling=explicit (simulator=direct"),
     Refused(WISHART, None, OWN, "sampling=wishart takes no data or weights"),
@@ -159,4 +162,6 @@ REFUSED = [
     Refused(DIRECT, None, OWN._replace(query=OWN.query * 1j), "not complex128"),
     Refused(RIVAL, (IMAGES[0], IMAGES[1] / 2), None, "takes +1 or -1, not 0.5"),
     Refused(RIVAL, None, FILTERS[:1], "weights takes an array of shape (2, 3, 7)"),
+    Refused(REAL, np.zeros(3), None, "the pictures come from a data set"),
+    Refused(REAL, None, np.zeros(3), "weights takes"),
 ]
