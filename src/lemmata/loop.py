@@ -24,7 +24,6 @@ from lemmata.trial import (
     Key,
     Record,
     State,
-    Supply,
     Tracks,
     Trial,
     kind,
