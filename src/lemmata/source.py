@@ -77,7 +77,8 @@ EXCLUDED_MODULES = ("figures", "ledger")
 """Modules of a study on which no record depends."""
 
 BASE_PACKAGES = (
-    *("beartype", "equinox", "jax", "jaxlib", "jaxtyping", "matplotlib", "numpy", "optax", "pandas", "scipy"),
+    *("PIL", "beartype", "equinox", "jax", "jaxlib", "jaxtyping", "matplotlib", "numpy", "optax", "pandas"),
+    "scipy",
     *("sklearn", "statsmodels", "xarray"),
 )
 """Packages that the lab depends on. Their releases do not count, as another release only rounds differently. The origin of a

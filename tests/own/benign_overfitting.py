@@ -145,9 +145,8 @@ CASES = [
 ]
 
 REAL = put(RealDigits(), "data.pictures", "made")
+
 REFUSED = [
-    Refused(REAL, (1.0,), None, "the pictures come from a data set"),
-    Refused(REAL, None, (1.0,), "weights takes VisionTransformer("),
     Refused(WISHART, MINE, None, "sampling=explicit (simulator=direct"),
     Refused(WISHART, None, OWN, "sampling=wishart takes no data or weights"),
     Refused(TRIAL, tuple(MINE), None, "data takes Features(rows: float64 (10, 7), labels: float64 (4,))"),
@@ -163,4 +162,6 @@ REFUSED = [
     Refused(DIRECT, None, OWN._replace(query=OWN.query * 1j), "not complex128"),
     Refused(RIVAL, (IMAGES[0], IMAGES[1] / 2), None, "takes +1 or -1, not 0.5"),
     Refused(RIVAL, None, FILTERS[:1], "weights takes an array of shape (2, 3, 7)"),
+    Refused(REAL, np.zeros(3), None, "the pictures come from a data set"),
+    Refused(REAL, None, np.zeros(3), "weights takes"),
 ]

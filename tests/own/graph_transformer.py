@@ -324,10 +324,9 @@ def spoiled(**changed) -> OwnGraph:
 
 
 QUIET = put_all(TRIAL, {"data.feature_noise": 0.0, "simulator": "patterns"})
-REAL = put_all(RealNodes(), {"graph": "made", "labelled": 30, "tests": 60})
+REAL = put_all(RealNodes(), {"graph": "made", "labelled": 30, "tests": 50})
+
 REFUSED = [
-    Refused(REAL, (1.0,), None, "the graph comes from a data set"),
-    Refused(REAL, None, (1.0,), "weights takes NodeTransformer("),
     Refused(TRIAL, np.arange(NODES), None, "data takes OwnGraph("),
     Refused(TRIAL, graph(2), None, f"takes an array of shape (1, {NODES}, {NODES})"),
     Refused(HALVES, graph(), None, f"takes an array of shape (2, {NODES}, {NODES})"),
@@ -357,4 +356,6 @@ REFUSED = [
         CLASSES, classes()._replace(pattern=np.full(NODES, 5)), None, "data.pattern takes numbers from 0 to 4"
     ),
     Refused(CLASSES, None, OWN, f"takes an array of shape (2, {WIDTH}, {DIM})"),
+    Refused(REAL, np.zeros(3), None, "the graph comes from a data set"),
+    Refused(REAL, None, np.zeros(3), "weights takes"),
 ]

@@ -177,10 +177,9 @@ CASES = [
     Case("second-phase", SECOND, 0, PURE, None, lambda: second(0, PURE)),
 ]
 
-REAL = put_all(RealSentences(), {"text": "made", "start_from_file": False, "heads": 4})
+REAL = put_all(RealSentences(), {"text": "made", "start_from_file": False, "heads": 2, "width": 8})
+
 REFUSED = [
-    Refused(REAL, (1.0,), None, "the sentences come from a data set"),
-    Refused(REAL, None, (1.0,), "weights takes Classifier("),
     Refused(TRAINING, tuple(MINE), None, "data takes Samples(tokens: float64 (100, 10, 4)"),
     Refused(TRAINING, MINE._replace(tokens=MINE.tokens[:, :9]), None, "shape (any number, 10, 4)"),
     Refused(
@@ -201,4 +200,6 @@ REFUSED = [
     Refused(ALLOWED, None, ZERO, "multihead/training takes them"),
     Refused(SECOND, PURE._replace(labels=-PURE.labels), None, "a margin of at least"),
     Refused(SECOND, None, TWO, "takes no weights of one's own"),
+    Refused(REAL, np.zeros(3), None, "the sentences come from a data set"),
+    Refused(REAL, None, np.zeros(3), "weights takes"),
 ]

@@ -13,7 +13,7 @@ from lemmata.studies.spatial_structure.trials.gaussian import GaussianDescent
 from lemmata.studies.spatial_structure.trials.real import RealGrids
 from lemmata.studies.spatial_structure.trials.recursion import Moments, Tied
 from lemmata.studies.spatial_structure.trials.transfer import Perceptron
-from lemmata.trial import put, put_all
+from lemmata.trial import put_all
 from tests.own import Case, Refused, begun
 
 D, C, DIM, STEPS = 6, 2, 5, 3
@@ -271,10 +271,9 @@ CASES = [
     Case("layers", PERCEPTRON, 0, None, LAYERS, lambda: perceptron(0, None, LAYERS)),
 ]
 
-REAL = put(RealGrids(), "pictures", "made")
+REAL = put_all(RealGrids(), {"pictures": "made"})
+
 REFUSED = [
-    Refused(REAL, (1.0,), None, "the pictures come from a data set"),
-    Refused(REAL, None, (1.0,), "weights takes VisionTransformer("),
     Refused(FRESH, MINE, None, "draws fresh samples at every step and takes no data"),
     Refused(IMAGES, (MINE[0], np.where(SIGNS > 0, 1.0, 0.0)), None, "data[1] (labels) takes +1 or -1, not 0"),
     Refused(IMAGES, (MINE[0][:, :, :2], SIGNS), None, "data[0] takes an array of shape (any number, 6, 5)"),
@@ -305,4 +304,6 @@ REFUSED = [
     Refused(GAUSSIAN, None, ALL, "weights takes Weights("),
     Refused(PERCEPTRON, (TOLD[0] * 2, TOLD[1]), None, "data[0] (labels) takes +1 or -1"),
     Refused(PERCEPTRON, None, LAYERS[:2], "weights takes (float64 (6, 128), float64 (128,), float64 (128,))"),
+    Refused(REAL, np.zeros(3), None, "the pictures come from a data set"),
+    Refused(REAL, None, np.zeros(3), "weights takes"),
 ]

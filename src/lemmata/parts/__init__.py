@@ -1,1 +1,1 @@
-"""Model parts that several studies share: patterns, attention with votes, initial models, probes, graphs, baselines."""
+"""Model parts that several studies share: patterns, attention with votes, initial models, probes, graphs, networks."""
