@@ -9,7 +9,6 @@ import textwrap
 import pytest
 
 from docs.site import build, gallery, links, tutorials
-from docs.site.docstrings import listed
 from lemmata.cli import command_parser
 from tests.test_house import ROOT
 from tests.test_readme import commands
@@ -140,8 +139,3 @@ def test_thumbnails_are_light_and_of_figures_that_exist():
     for path in gallery.ROOM.rglob("*.png"):
         assert f"{path.parent.name}/{path.stem}" in known
         assert path.stat().st_size < 40_000
-
-
-def test_examples_in_docstrings_become_blocks():
-    text = listed("Say it.\n\n`a`, `b`: two.\n\n>>> 1\n1\n\nMore.")
-    assert text == "Say it.\n\n- `a`, `b`: two.\n\n```pycon\n>>> 1\n1\n```\n\nMore."
