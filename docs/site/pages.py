@@ -14,8 +14,18 @@ from lemmata.study import Study
 ROOMS = {
     "Figures and claims": (
         "lemmata.figure",
-        *"Figure Claim Holds Made Source about at_least at_most between every_run experiment flat identity made".split(),
-        *"most_runs ours positive proof theorem".split(),
+        *("Figure", "Claim", "Holds", "Made", "Source", "made", "theorem", "proof", "experiment", "ours"),
+        *(
+            "about",
+            "at_least",
+            "at_most",
+            "between",
+            "every_run",
+            "flat",
+            "identity",
+            "most_runs",
+            "positive",
+        ),
     ),
     "Studies": ("lemmata.study", "Study", "Statement"),
     "Verdicts": ("lemmata.measure.compare", "Condition", "ConditionCount", "Verdict", "Verdicts"),
