@@ -13,16 +13,18 @@ import pytest
 import xarray as xr
 
 from lemmata import report
+from lemmata.errors import BadInput
 from lemmata.figure import Claim, Figure, Holds, made, theorem
 from lemmata.measure.compare import ConditionCount, Verdict
 from lemmata.measure.estimate import Estimate
 from lemmata.registration import described
-from lemmata.report import chapters, katex_style, page
+from lemmata.report import chapters, katex_style, own_chapter, page
 from lemmata.report.claims import Claims, decision
 from lemmata.report.code import sources_of
 from lemmata.report.explore import cell_command, explorable
 from lemmata.report.maths import with_maths
 from lemmata.report.record import markdown, record
+from lemmata.session import export
 from lemmata.status import CONVERGED, DIVERGED
 from lemmata.study import Statement, Study, study
 from tests.figures import study_of
@@ -301,6 +303,21 @@ def test_runs_with_settings_of_ones_own_appear_apart(tmp_path):
     assert "settings of your own in runs/mine" in html
     assert "These settings give" in html
     assert 'class="claim"' not in without_scripts(html)  # they are not among the study's verdicts
+
+
+def test_a_sweep_of_ones_own_is_a_page_without_claims(tmp_path):
+    ends = (("n", "seed"), [[CONVERGED], [DIVERGED]])
+    results = xr.Dataset(
+        {"status": ends, "test_error": (("n", "seed"), [[0.5], [0.25]])}, {"n": [4, 8], "seed": [0]}
+    )
+    html = page([(STUDY, [own_chapter(results, None)])])
+    text = without_scripts(html)
+    assert "A sweep over n" in text
+    assert '<div class="explore">' in text
+    assert 'id="search"' not in text
+    assert "<img" not in text
+    with pytest.raises(BadInput, match="belong to no study"):
+        export(results, tmp_path / "mine.html")
 
 
 def test_table_in_markdown_has_a_row_a_claim_and_the_readings_side_by_side():

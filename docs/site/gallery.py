@@ -21,10 +21,15 @@ WIDTH = 480
 COLOURS = 64
 
 
+def own_studies() -> list[Study]:
+    """Return the studies of the lab, without those of other packages."""
+    return [study for study in studies().values() if study.package.startswith("lemmata.")]
+
+
 def refresh(runs: Path) -> int:
     """Draw the thumbnails of all figures whose results are stored below a folder of runs; return how many."""
     os.chdir(runs.parent)
-    return sum(_drawn(study) for study in studies().values())
+    return sum(_drawn(study) for study in own_studies())
 
 
 def thumbnail(study: Study, figure: str) -> Path | None:
@@ -36,13 +41,13 @@ def thumbnail(study: Study, figure: str) -> Path | None:
 def page() -> str:
     """Return the gallery as Markdown: a card for each figure."""
     parts = ["# Gallery", ""]
-    found = sum(thumbnail(study, id) is not None for study in studies().values() for id in study.figures)
-    total = sum(len(study.figures) for study in studies().values())
+    found = sum(thumbnail(study, id) is not None for study in own_studies() for id in study.figures)
+    total = sum(len(study.figures) for study in own_studies())
     parts.append(
         f"Every figure of every paper with the command that makes it. {found} of {total} have a picture here, drawn from "
         "stored results at the scale `quick`. `python -m docs.site.gallery` draws those whose results are in `runs`."
     )
-    for study in studies().values():
+    for study in own_studies():
         cards = "\n".join(_card(study, id) for id in study.figures)
         parts += [
             "",

@@ -5,29 +5,27 @@ from functools import cache
 from html import unescape
 
 import lemmata
+from docs.site.gallery import own_studies
 from lemmata.report.maths import with_maths
 from lemmata.report.readme import BEGIN, END, project_table
 from lemmata.report.record import code, text
-from lemmata.study import Study, studies
+from lemmata.study import Study
 
 ROOMS = {
     "Figures and claims": (
         "lemmata.figure",
+        *("Figure", "Claim", "Holds", "Made", "Source", "made", "theorem", "proof", "experiment", "ours"),
         *(
-            (
-                "Figure",
-                "Claim",
-                "Holds",
-                "Made",
-                "Source",
-                "about",
-                "at_least",
-                "at_most",
-                "between",
-                "every_run",
-            )
+            "about",
+            "at_least",
+            "at_most",
+            "between",
+            "every_run",
+            "flat",
+            "identity",
+            "most_runs",
+            "positive",
         ),
-        *(("experiment", "flat", "identity", "made", "most_runs", "ours", "positive", "proof", "theorem")),
     ),
     "Studies": ("lemmata.study", "Study", "Statement"),
     "Verdicts": ("lemmata.measure.compare", "Condition", "ConditionCount", "Verdict", "Verdicts"),
@@ -40,11 +38,7 @@ ROOMS = {
 @cache
 def study_page() -> tuple[tuple[Study, str], ...]:
     """Return every study of the lab with its page: its README, with formulas in claims, and its ledger."""
-    return tuple(
-        (study, "".join(_study(study)))
-        for study in studies().values()
-        if study.package.startswith("lemmata.")
-    )
+    return tuple((study, "".join(_study(study))) for study in own_studies())
 
 
 def _study(study: Study) -> Iterator[str]:
@@ -67,7 +61,7 @@ def _study(study: Study) -> Iterator[str]:
 def studies_page() -> str:
     """Return the table of studies, each with a link to its page."""
     table = project_table()
-    for study in studies().values():
+    for study in own_studies():
         table = table.replace(
             f"(src/lemmata/studies/{study.id.replace('-', '_')}/README.md)", f"({study.id}.md)"
         )

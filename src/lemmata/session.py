@@ -2,6 +2,7 @@
 
 import csv
 import io
+import tempfile
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -112,7 +113,8 @@ def export(results: xr.Dataset, path: Path | str, venue: str = "") -> Path:
     """Write results, their verdicts or their picture to a file, and return its path.
 
     `path`: its suffix chooses what is written. `.nc` (netCDF, everything); `.parquet` and `.csv` (a row for each run);
-        `.json` and `.tex` (the verdicts on a figure's results); `.pdf`, `.png` and `.svg` (the picture).
+        `.json` and `.tex` (the verdicts on a figure's results); `.pdf`, `.png` and `.svg` (the picture); `.html` (one page with
+        the picture and the data behind it, of a sweep of your own or of a figure).
     `venue`: the picture fits the page of `neurips`, `icml` or `iclr`. Its numbers are written beside it, as CSV.
 
     >>> export(xr.Dataset(), "results.nc")
@@ -133,8 +135,29 @@ def export(results: xr.Dataset, path: Path | str, venue: str = "") -> Path:
         return path
     if path.suffix in PICTURES:
         return save_picture(picture(results), path, venue)
+    if path.suffix == ".html":
+        _write(path, _page(results).encode(errors="replace"))
+        return path
     require(not venue, f"a venue is for pictures ({', '.join(PICTURES)}), not for '{path.name}'.")
     return lab_export.export(results, path)
+
+
+def _page(results: xr.Dataset) -> str:
+    """Return a report of results of one's own."""
+    from lemmata.report import own_chapter, page
+
+    own = own_study(results) if "trial" in results.coords else None
+    if own is None:
+        raise BadInput(
+            "these results belong to no study, which a page is made of; export them as .csv or .png."
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        drawn: Path | None = Path(folder) / "picture.png"
+        try:
+            save_picture(picture(results), drawn)
+        except BadInput:
+            drawn = None  # too many axes for one picture: the page shows the data alone
+        return page([(own, [own_chapter(results, drawn)])])
 
 
 PICTURES = (".pdf", ".png", ".svg")

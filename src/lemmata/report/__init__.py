@@ -93,6 +93,13 @@ def chapters(study: Study, shown: "Iterable[Shown]", own: bool = False) -> list[
     ]
 
 
+def own_chapter(results: "xr.Dataset", picture: Path | None) -> Chapter:
+    """Return the chapter of results that no command made."""
+    title = f"A sweep over {', '.join(str(dim) for dim in results['status'].dims if dim != 'seed')}"
+    data = explorable(results)
+    return Chapter("sweep", title, "", "", picture, (), runs=_runs(results), data=data, own="Python")
+
+
 def _command_of_a_cell(order: Ordered) -> str:
     """Return the command to which a cell adds its place: it runs in a folder of its own, so that no results are replaced."""
     return order.command if order.axes else replace(order, out=CELL).command  # pyright: ignore[reportArgumentType]
@@ -155,7 +162,7 @@ def _title(studies: Sequence[tuple[Study, Sequence[Chapter]]]) -> str:
         f"<td>{_headlines(study, parts)}</td></tr>"
         for study, parts in studies
     )
-    search = (
+    search = everything and (
         '<div class="tools" role="search"><label>Find a claim <input id="search" type="search"></label>'
         '<label>that <select id="outcome"><option value="">has any verdict</option><option>holds</option>'
         "<option>fails</option><option value='inconclusive'>is open</option></select></label>"
@@ -164,7 +171,7 @@ def _title(studies: Sequence[tuple[Study, Sequence[Chapter]]]) -> str:
     return (
         "<h1>What the theorems say, and what the trainings did</h1>"
         f"<p>Claims of {len(studies)} stud{'y' if len(studies) == 1 else 'ies'}: {tally(everything)}.</p>"
-        f'<table class="headlines">{rows}</table>{search}'
+        f'<table class="headlines">{rows}</table>{search or ""}'
     )
 
 
@@ -209,7 +216,7 @@ def _study(study: Study, parts: Sequence[Chapter]) -> str:
         _figure(study, list(versions))
         for _, versions in groupby(parts, lambda chapter: (chapter.id, chapter.own))
     )
-    table = f"<h3>Claims</h3><p>{tally(verdicts)}.</p>{claims.table(judged)}"
+    table = f"<h3>Claims</h3><p>{tally(verdicts)}.</p>{claims.table(judged)}" if verdicts else ""
     apart = (
         "<h3>Identities</h3><p class='note'>Equalities that hold to rounding or not at all; they do not count among the "
         f"claims that are judged together.</p>{claims.table(identities)}"
@@ -243,7 +250,7 @@ def _code(study: Study, sources: Mapping[str, tuple[str, str]]) -> str:
 
 def _provenance(parts: Sequence[Chapter]) -> str:
     """Return with which versions the results were made, and the command of every figure."""
-    commands = "".join(f"<li><code>{escape(chapter.command)}</code></li>" for chapter in parts)
+    commands = "".join(f"<li><code>{escape(one.command)}</code></li>" for one in parts if one.command)
     made = dict.fromkeys(
         ", ".join(f"{name} {value}" for name, value in chapter.made.items() if name != "started")
         for chapter in parts
@@ -266,12 +273,15 @@ def _figure(study: Study, versions: Sequence[Chapter]) -> str:
     )
     shown = "".join(_version(one, len(versions) > 1) for one in versions)
     name = f"{first.id}, settings of your own in {first.own}" if first.own else first.id
+    said = f'<p class="note">{with_maths(first.setup)}</p>'
+    setup = f'<details class="figure-text" open><summary>How it was read</summary>{said}</details>'
     places = [study.id, first.id, *filter(None, [first.own])]
     word = "These settings give" if first.own else "Decides"
     return (
         f'<article><h3 id="{anchor(*places)}">{escape(name)}: {with_maths(first.title)}</h3>{shown}'
-        f'<details class="figure-text" open><summary>How it was read</summary><p class="note">{with_maths(first.setup)}</p>'
-        "</details>" + (f'<p class="note">{word}: {decided}.</p>' if decided else "") + "</article>"
+        + (setup if first.setup else "")
+        + (f'<p class="note">{word}: {decided}.</p>' if decided else "")
+        + "</article>"
     )
 
 
