@@ -15,7 +15,7 @@ LEDGER: tuple[Statement, ...] = (
               "theory.conditions", "claim step-schedule"),
     Statement("Theorem 4.1", "N SNR^2 = Omega(1): T = Theta(1/(eta eps |mu|^2 |w_O|^2)), L_S <= eps, L_D = o(1)", "",
               "theory.benign_conditions, theory.benign_stage3_end", "claim theorem-benign-loss, claim "
-              "theorem-benign-time, claim benign-generalises, claim time-signal"),
+              "theorem-benign-time, claim theorem-benign-signal, claim benign-generalises, claim time-signal"),
     Statement("Theorem 4.2", "1/(N SNR^2) = Omega(1): T = Theta(N/(eta eps sigma_p^2 d |w_O|^2)), L_S <= eps, L_D = "
               "Theta(1)", "", "theory.harmful_conditions, theory.harmful_stage3_end", "claim theorem-harmful-loss, "
               "claim theorem-harmful-time, claim harmful-fits-but-fails, claim time-samples"),
@@ -68,10 +68,12 @@ LEDGER: tuple[Statement, ...] = (
     Statement("B(t), Claim 1", "V_+ between two lines in stage II; 3M lead", "", "theory.linear_value_bounds",
               "claim benign-linear-bounds, claim lead-lasts"),
     Statement("H(t), Claims 2, 6", "logits on the signal rise, on noise fall", "", "", LEMMAS),
-    Statement("E(t), I(t), M(t), Q(t), Claims 4, 8, 12, 16", "logits below log(d_h^1/2), then log(d_h^1/2/eps)", "",
-              "theory.stage2_logit_bound, theory.stage3_logit_bound", LEMMAS),
+    Statement("E(t), I(t), Claims 4, 8", "logits below log(d_h^1/2), then log(d_h^1/2/eps)", "",
+              "theory.stage2_logit_bound, theory.stage3_logit_bound", f"claim benign-logits-logarithmic, {LEMMAS}"),
+    Statement("M(t), Q(t), Claims 12, 16", "gaps Psi below log(d_h^1/2), then log(d_h^1/2/eps); logits below twice that",
+              "", "theory.stage2_logit_bound, theory.stage3_logit_bound", LEMMAS),
     Statement("Eqs 64, 65, 108-111", "attention left on noise", "", "theory.benign_leak",
-              "claim leak-signal, claim leak-noise"),
+              "claim leak-signal, claim leak-noise, claim benign-attention-noise"),
     Statement("Lemma D.7", "T = C/(eta eps |mu|^2 |w_O|^2) gives L_S <= eps", "", "theory.convergence_time",
               "claim time-eps-benign, claim time-constant-benign"),
     Statement("Lemma D.8", "a fresh signal query keeps 1/(2M) on the signal", "", "theory.least_signal_attention",
