@@ -174,7 +174,7 @@ def benign_unit(t: BenignOverfitting) -> float:
 
 def flat_unit(t: BenignOverfitting) -> float:
     """A time that falls more slowly with |mu|: as its power -1.5 instead of -2."""
-    return benign_unit(t) * t.data.control**0.25
+    return benign_unit(t) * (t.data.control / 120_000) ** 0.25
 
 
 def harmful_unit(t: BenignOverfitting) -> float:
