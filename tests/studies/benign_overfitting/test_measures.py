@@ -47,19 +47,17 @@ def test_every_item_of_condition_41_is_met_inside_it():
                 c.name for c in theory.conditions(cell.trial) if not c.met and not c.name.startswith("(4)")
             ]
             assert missed == [], (id, cell.place)
-    regimes = {"theorem-benign": theory.benign_conditions, "theorem-harmful": theory.harmful_conditions}
     assert all(
         c.met
-        for id, asked in regimes.items()
-        for cell in STUDY.figure(id).sweep("quick").cells
-        for c in asked(cell.trial)
+        for cell in STUDY.figure("theorem-harmful").sweep("quick").cells
+        for c in theory.harmful_conditions(cell.trial)
     )
 
 
 def test_halving_the_steps_changes_nothing_but_the_schedule():
     """Dimensions are part of what makes a draw: were they computed again, the halves would not share their data."""
-    whole = paced(inside(STUDY.figure("theorem-benign").sweep("quick").cells[0].trial, 1e-3), 0.008)
-    half = paced(whole, 0.004)
+    whole = paced(inside(STUDY.figure("theorem-benign").sweep("quick").cells[0].trial, 1e-3), 0.005)
+    half = paced(whole, 0.0025)
     assert put_all(half, {"data.dim": whole.data.dim}).data == whole.data
     assert half.network == whole.network
     assert theory.clock(half)[-1] == pytest.approx(theory.clock(whole)[-1], rel=0.01)
