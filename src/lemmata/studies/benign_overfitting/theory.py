@@ -552,12 +552,14 @@ def _log_square(start: float, constant: float) -> Callable[[np.ndarray], np.ndar
 
 
 def stage2_logit_bound(s: Setting) -> float:
-    """E(t): in-sample logits stay below log(d_h^1/2) in stage II."""
+    """E(t): in-sample logits stay below log(d_h^1/2) in stage II. M(t), of the harmful regime, prints twice that for
+    logits, and this for their gaps Psi."""
     return log(sqrt(s.key_dim))
 
 
 def stage3_logit_bound(s: Setting) -> float:
-    """I(t): in-sample logits stay below log(d_h^1/2 / eps) in stage III."""
+    """I(t): in-sample logits stay below log(d_h^1/2 / eps) in stage III. Q(t), of the harmful regime, prints twice that
+    for logits, and this for their gaps Psi."""
     return log(sqrt(s.key_dim) / s.target_loss)
 
 

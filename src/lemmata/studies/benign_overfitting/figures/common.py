@@ -39,6 +39,12 @@ THETA_OF_START = every_run(
     at_most(3.0, because="Theta(1) with the constants that Lemma C.3 has at the start, 1/2 and 3/2")
 )
 
+READ_OUTS: dict[str, dict[str, Any]] = {
+    "read-out divided": {"network.readout_divisor": 16.0},
+    "read-out left": {"network.readout_divisor": 1.0},
+}
+"""Whether 'the parameters divided by 16' includes the read-out."""
+
 SNR = r"SNR $= |\mu|/(\sigma_p\sqrt{d})$"
 CONTROL = r"$N\,\mathrm{SNR}^2$"
 RELATIVE = r"$N\,\mathrm{SNR}^2 / (2 C_p^2)$"

@@ -18,6 +18,7 @@ from lemmata.figure import (
     experiment,
     made,
     most_runs,
+    ours,
     proof,
 )
 from lemmata.measure.columns import chosen
@@ -29,6 +30,7 @@ from lemmata.scale import Scale
 from lemmata.studies.benign_overfitting.data import Data
 from lemmata.studies.benign_overfitting.figures.common import (
     FEW_WHY,
+    READ_OUTS,
     STAGES,
     THETA_OF_START,
     always,
@@ -86,9 +88,9 @@ def end_attention(r: xr.Dataset, queries: tuple[str, ...], key: str) -> xr.DataA
     return chosen(r.attention, query=queries, key=key).drop_vars("key").min("query")
 
 
-def shape_of_value(r: xr.Dataset, shape: Growth, late: bool = False) -> Estimate:
-    """The fraction of runs whose signal value has this shape: in stage II (until some loss derivative leaves
-    [0.45, 0.55]), or late in stage III (from ten times that step on)."""
+def shape_of(r: xr.Dataset, curve: xr.DataArray, shape: Growth, late: bool = False) -> Estimate:
+    """The fraction of runs in which a curve has this shape: until some loss derivative leaves [0.45, 0.55], or late in
+    stage III (from ten times that step on)."""
     step = np.asarray(r.step.values, float)
     found = []
     for seed in r.seed.values[np.asarray(r.status.notnull())]:
@@ -96,9 +98,15 @@ def shape_of_value(r: xr.Dataset, shape: Growth, late: bool = False) -> Estimate
         leaves = float(run.slope_leaves)
         needs(leaves > 0, "in some run the loss derivative never left [0.45, 0.55].")
         stage = (step >= 10 * leaves) if late else (step > 0) & (step <= leaves)
-        found.append(growth(step[stage], run.signal_value_curve.values[stage]).best == shape)
+        found.append(growth(step[stage], curve.sel(seed=seed).values[stage]).best == shape)
     needs(found, "no run has a value to measure (all records are missing or not finite).")
     return fraction(np.asarray(found, float))
+
+
+def signal_gap(r: xr.Dataset) -> xr.DataArray:
+    """How much larger the signal query's logit is on the signal than on the strong noise, over the steps."""
+    signal, strong = (chosen(r.logits_curve, query="signal", key=key) for key in ("signal", "strong"))
+    return signal.drop_vars("key") - strong.drop_vars("key")
 
 
 # How it looks ----------------------------------------------------------------------------------------------------------
@@ -135,7 +143,7 @@ def draw(results: xr.Dataset) -> Drawn:
 
 NEARLY_ONE = "nearly 1, as the figure shows it"
 EXACT = "exact: a share of samples"
-OWN = "All parameters divided by 16, as in fig1."
+OWN = "All parameters divided by 16, as in fig1, or all but the read-out."
 
 
 def growing(curve: Callable[[np.ndarray], np.ndarray]):
@@ -143,8 +151,18 @@ def growing(curve: Callable[[np.ndarray], np.ndarray]):
     return made(signal_value_curve=lambda t, step: curve(step), slope_leaves=always(100), steps=always(5000))
 
 
+def attending(gap: Callable[[np.ndarray], np.ndarray]):
+    """Logits on the signal that exceed those on the rest by a function of the steps; slopes as in `growing`."""
+
+    def logits(t: BenignOverfitting, step: np.ndarray, key: np.ndarray) -> np.ndarray:
+        return gap(step) * np.where(key == "signal", 1.5, 0.5)
+
+    return made(logits_curve=logits, slope_leaves=always(100), steps=always(5000))
+
+
 fig3 = Figure(
     "fig3", "Training dynamics in the benign regime", OWN, dynamics(16, 25.0), draw, labels=labels, derived=derived,
+    readings=READ_OUTS,
     claims=[
         Claim(
             "benign-attention", "In the benign regime the signal query ends with nearly all its attention on the signal: above "
@@ -160,18 +178,33 @@ fig3 = Figure(
             refuted_by=made(signal_wins=always(0.75)), upheld_by=made(signal_wins=always(1.0), noise=0.0),
         ),
         Claim(
-            "benign-linear", "In stage II the signal's value grows at a linear rate, rather than exponentially or "
-            "logarithmically", proof("Lemma 5.3, Section 5.3"),
-            number=lambda r: shape_of_value(r, "linear"), holds=most_runs(0.7, because=FEW_WHY),
+            "benign-attention-noise", "In the benign regime queries of strong and of weak noise end with nearly all their "
+            "attention on the signal too: above 0.95", proof("Appendix D.3, (65), (109), (111)"),
+            number=lambda r: end_attention(r, ("strong", "weak"), "signal"),
+            holds=every_run(at_least(0.95, because=NEARLY_ONE)), conditions=benign_conditions,
+            refuted_by=made(attention=paying(0.5, "signal")), upheld_by=made(attention=paying(0.98, "signal"), noise=0.001),
+        ),
+        Claim(
+            "benign-linear", "From the start until some loss derivative leaves 1/2 the signal's value grows at a linear rate, "
+            "rather than exponentially or logarithmically. The paper says so of [T1, T2], and T1 does not come here",
+            ours("Section 5.3, read from step 0 on"),
+            number=lambda r: shape_of(r, r.signal_value_curve, "linear"), holds=most_runs(0.7, because=FEW_WHY),
             conditions=benign_conditions,
             refuted_by=growing(lambda step: np.expm1(step / 30)), upheld_by=growing(lambda step: 1e-3 * step),
         ),
         Claim(
             "benign-logarithmic", "In stage III, once the loss derivative decays, the signal's value grows logarithmically",
             proof("Lemma 5.4"),
-            number=lambda r: shape_of_value(r, "logarithmic", late=True), holds=most_runs(0.7, because=FEW_WHY),
-            conditions=benign_conditions,
+            number=lambda r: shape_of(r, r.signal_value_curve, "logarithmic", late=True),
+            holds=most_runs(0.7, because=FEW_WHY), conditions=benign_conditions,
             refuted_by=growing(lambda step: 1e-3 * step), upheld_by=growing(lambda step: np.log1p(step)),
+        ),
+        Claim(
+            "benign-logits-logarithmic", "The products of queries and keys grow at a logarithmic rate: in stage III that of the "
+            "signal with itself, less that with the strong noise", proof("Section 5.3; Appendix D.3, I(t)"),
+            number=lambda r: shape_of(r, signal_gap(r), "logarithmic", late=True), holds=most_runs(0.7, because=FEW_WHY),
+            conditions=benign_conditions,
+            refuted_by=attending(lambda step: 1e-3 * step), upheld_by=attending(lambda step: np.log1p(step)),
         ),
         Claim(
             "stage-order-in-fig3", "In the paper's own figure the three stages end in order. T1: the signal leads 3M "
@@ -192,6 +225,7 @@ fig3 = Figure(
 
 fig4 = Figure(
     "fig4", "Training dynamics in the harmful regime", "As fig3.", dynamics(10, 15.0), draw, labels=labels, derived=derived,
+    readings=READ_OUTS,
     claims=[
         Claim(
             "harmful-attention", "In the harmful regime the signal query and the strong-noise query end with nearly all "

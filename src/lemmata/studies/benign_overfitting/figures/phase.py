@@ -25,6 +25,7 @@ from lemmata.studies.benign_overfitting.figures.common import (
     CUT,
     ENDED,
     MOST_WHY,
+    READ_OUTS,
     SNR,
     THETA_OF_START,
     always,
@@ -167,10 +168,7 @@ fig1 = Figure(
     "the printed ends of the SNR axis, 0.16 and 15.6.",
     sweep, draw, labels=labels, derived=derived, rules=(Rule("test_loss", "signal_norm", "critical N SNR^2 of the mean field", critical_norm),),
     question=Question(lambda results: below(results["test_loss"], 0.2), "snr", "samples"),
-    readings={
-        "read-out divided": {"network.readout_divisor": 16.0},
-        "read-out left": {"network.readout_divisor": 1.0},
-    },
+    readings=READ_OUTS,
     upheld_by=made(
         test_loss=loss_beyond(beyond(800)), signal_wins=wins_beyond(always(800.0)), fresh_noise_value=always(0.7),
         quiet_fraction=always(0.7), small_margin_fraction=always(0.7), query_norm_change=always(2.0),

@@ -8,7 +8,7 @@ from lemmata.descent import Descent
 from lemmata.draw.curves import DOTS, lines, reference
 from lemmata.draw.palette import BLACK
 from lemmata.draw.style import Drawn, canvas, panel, picture
-from lemmata.figure import Claim, Figure, Made, about, made, theorem
+from lemmata.figure import Claim, Figure, Made, about, made, ours
 from lemmata.measure.boundary import boundary
 from lemmata.measure.columns import flagged
 from lemmata.measure.estimate import Estimate
@@ -82,7 +82,7 @@ frontier = Figure(
     claims=[
         Claim(
             "frontier-exponent", "The step at which the bound of Theorem 1 breaks does not grow with the number of heads",
-            theorem("Theorem 1 (eta = O(1))"), headline=True,
+            ours("Theorem 1 (eta = O(1)), whose step is sufficient"),
             number=frontier_exponent,
             holds=about(0.0, -0.15, 0.15, because="both numbers are the paper's: its theorem allows steps O(1), its "
                         "experiments take sqrt(H)", rivals={"the experiments' sqrt(H)": 0.5}),

@@ -144,7 +144,8 @@ second_phase = Figure(
             refuted_by=slowing(-0.5), upheld_by=slowing(-1.0),
         ),
         Claim(
-            "second-phase-test-loss", "After the first step and at least n steps the test loss is of order 1/n: at most 1/n",
+            "second-phase-test-loss", "After the first step and at least n steps the test loss is at most 1/n. Only one n is run: this tests "
+            "the size, and not the order 1/n",
             theorem("Corollary 2/5"),
             number=samples_times_loss,
             holds=at_most(1.0, because="of order 1/(eta gamma^2 n) with eta = 1; gamma is below 1, so 1/n is less than what is "
