@@ -1,6 +1,5 @@
 """The plug-in studies of this repository: held against what every study is held against, and their own tests."""
 
-import importlib.util
 import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path

@@ -1,9 +1,10 @@
 # %% [markdown]
 # # A new study in an hour
 #
-# A theorem becomes a study: a package with its model, its formulas, its claims, and verdicts. This tutorial builds one room by room.
-# The theorem is from Zhang, Singh, Latham and Saxe (ICML 2025). Linear attention that trains on in-context regression goes through
-# plateaus of known height, one for each eigenvector of the covariance of its inputs.
+# A theorem becomes a study: a package with its model, its formulas, its claims, and verdicts. This tutorial
+# builds one room by room. The theorem is from Zhang, Singh, Latham and Saxe (ICML 2025). Linear attention that
+# trains on in-context regression goes through plateaus of known height, one for each eigenvector of the
+# covariance of its inputs.
 #
 # The finished study is in `plugins/linear-attention` of the repository. What follows is its first figure.
 
@@ -36,7 +37,8 @@ def room(path, text):
 # %% [markdown]
 # ## Start from a study that works
 #
-# `lemmata new` writes a package with gradient descent on a quadratic bowl. It has every room that a study needs.
+# `lemmata new` writes a package with gradient descent on a quadratic bowl. It has every room that a study
+# needs.
 
 # %%
 command("new", NAME)
@@ -44,9 +46,9 @@ command("new", NAME)
 # %% [markdown]
 # ## The data
 #
-# A prompt has N samples (x, y) with y = w.x, where x has the covariance Lambda and w is drawn anew for each prompt. The loss over all
-# prompts needs only the eigenvalues of Lambda and N. A number that may vary inside one compiled program is a plain field. What fixes
-# a shape is `fixed()`.
+# A prompt has N samples (x, y) with y = w.x, where x has the covariance Lambda and w is drawn anew for each
+# prompt. The loss over all prompts needs only the eigenvalues of Lambda and N. A number that may vary inside
+# one compiled program is a plain field. What fixes a shape is `fixed()`.
 
 # %%
 room(
@@ -81,7 +83,8 @@ class Regression(eqx.Module):
 # %% [markdown]
 # ## The network
 #
-# The displayed equation comes first. The layer is linear in the prompt through one matrix A, so its loss is a quadratic form in A.
+# The displayed equation comes first. The layer is linear in the prompt through one matrix A, so its loss is a
+# quadratic form in A.
 
 # %%
 room(
@@ -115,7 +118,8 @@ def loss(heads: Heads, own: Float[Array, " dim"], context: float | Array) -> Flo
 # %% [markdown]
 # ## The training
 #
-# A `Learner` says what is drawn, what is minimised and what is recorded. The lab does the rest: batches, steps, lanes, storage.
+# A `Learner` says what is drawn, what is minimised and what is recorded. The lab does the rest: batches, steps,
+# lanes, storage.
 
 # %%
 room(
@@ -166,8 +170,9 @@ class Population(Learner):
 # %% [markdown]
 # ## The theory
 #
-# One function a statement, in float64, with the formula and its number in the docstring. `predict` says what the theory expects of a
-# trial before anything trains. The paper does not ask for distinct eigenvalues, but its fixed points need them. Here they always are.
+# One function a statement, in float64, with the formula and its number in the docstring. `predict` says what
+# the theory expects of a trial before anything trains. The paper does not ask for distinct eigenvalues, but its
+# fixed points need them. Here they always are.
 
 # %%
 room(
@@ -205,8 +210,9 @@ def predict(trial: Population) -> tuple[list[Condition], list[Prediction]]:
 # %% [markdown]
 # ## The figure and its claims
 #
-# A claim says beforehand what would refute it. `number` measures the results, `holds` says what the number must be and why.
-# Two made cases, results without training, show that the claim can fail and can hold. Both lie near the tolerance.
+# A claim says beforehand what would refute it. `number` measures the results, `holds` says what the number must
+# be and why. Two made cases, results without training, show that the claim can fail and can hold. Both lie near
+# the tolerance.
 
 # %%
 (PACKAGE / "figures" / "steps.py").unlink()
@@ -367,7 +373,8 @@ STUDY = Study(
 # %% [markdown]
 # ## Check it before anything trains
 #
-# The command trains nothing. It says what cannot work, in a sentence with file and line. Here is what a misspelt record looks like.
+# The command trains nothing. It says what cannot work, in a sentence with file and line. Here is what a
+# misspelt record looks like.
 
 # %%
 text = (PACKAGE / "figures" / "plateaus.py").read_text()
@@ -381,8 +388,8 @@ command("lock", "lemmata_saddles", "--check")
 # %% [markdown]
 # ## Register, train and judge
 #
-# `lemmata lock` registers the claims. From then on a change of a claim means fresh seeds. In a terminal, after `pip install -e saddles`,
-# `lemmata check saddles` trains and judges. In a notebook, the figure does.
+# `lemmata lock` registers the claims. From then on a change of a claim means fresh seeds. In a terminal, after
+# `pip install -e saddles`, `lemmata check saddles` trains and judges. In a notebook, the figure does.
 
 # %%
 command("lock", "lemmata_saddles")
@@ -391,7 +398,7 @@ study = study_or_package("lemmata_saddles")
 figure = study.figure("fig3a")
 results = figure.run(progress=False, out=FOLDER / "runs")
 verdicts = study.check(results)
-verdicts
+verdicts  # noqa: B018
 
 # %%
 figure.picture(results, verdicts)
@@ -399,6 +406,7 @@ figure.picture(results, verdicts)
 # %% [markdown]
 # ## What next
 #
-# A claim that fails is published as failing, with its numbers. Do not widen the tolerance. Ask which condition the statement needs, and
-# state that claim beside the first. The finished study does this. Its heads are learned out of order in some runs, and a smaller start
-# does not help. [Adding a study](../adding-a-study.md) explains each room, all checks, and how to publish.
+# A claim that fails is published as failing, with its numbers. Do not widen the tolerance. Ask which condition
+# the statement needs, and state that claim beside the first. The finished study does this. Its heads are
+# learned out of order in some runs, and a smaller start does not help. [Adding a study](../adding-a-study.md)
+# explains each room, all checks, and how to publish.

@@ -4,24 +4,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
-
-from lemmata.errors import BadInput
-from lemmata.loop import train
-from lemmata.trial import put_all
 from lemmata_linear_attention import network, theory
 from lemmata_linear_attention.answer import ANSWER
 from lemmata_linear_attention.data import Prompts, Regression
 from lemmata_linear_attention.figures.common import descent
 from lemmata_linear_attention.trials import Training
+from scipy.integrate import solve_ivp
+
+from lemmata.errors import BadInput
+from lemmata.loop import train
+from lemmata.trial import put_all
 
 DATA = Regression(dim=3, context=5)
 RNG = np.random.default_rng(1)
 WEIGHTS = {
     "merged": network.Merged(RNG.normal(size=2), RNG.normal(size=(2, 3, 3))),
-    "separate": network.Separate(
-        RNG.normal(size=2), RNG.normal(size=(2, 2, 3)), RNG.normal(size=(2, 2, 3))
-    ),
+    "separate": network.Separate(RNG.normal(size=2), RNG.normal(size=(2, 2, 3)), RNG.normal(size=(2, 2, 3))),
 }
 ARMS = pytest.mark.parametrize("arm", WEIGHTS)
 
@@ -123,7 +121,9 @@ def test_prompts_of_ones_own_set_the_moments_and_none_are_taken_without_a_sample
     own = Prompts(*(np.asarray(part, float) for part in prompts))
     trial = Training(data=DATA, prompts=4, descent=short)
     drawn, given = train(trial), train(trial, data=own)
-    assert given["error_curve"][0] == pytest.approx(float(np.mean(np.sum(own.query * own.task, 1) ** 2)), rel=1e-2)
+    assert given["error_curve"][0] == pytest.approx(
+        float(np.mean(np.sum(own.query * own.task, 1) ** 2)), rel=1e-2
+    )
     assert given["error_curve"][0] != drawn["error_curve"][0]
     with pytest.raises(BadInput, match="takes no prompts"):
         train(put_all(trial, {"prompts": 0}), data=own)
