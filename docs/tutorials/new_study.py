@@ -407,6 +407,6 @@ figure.picture(results, verdicts)
 # ## What next
 #
 # A claim that fails is published as failing, with its numbers. Do not widen the tolerance. Ask which condition
-# the statement needs, and state that claim beside the first. The finished study does this. Its heads are
-# learned out of order in some runs, and a smaller start does not help. [Adding a study](../adding-a-study.md)
-# explains each room, all checks, and how to publish.
+# the statement needs, and state that claim beside the first. The finished study does this: with equal
+# eigenvalues it finds fixed points that the paper does not count. [Adding a study](../adding-a-study.md) explains
+# each room, all checks, and how to publish.

@@ -46,6 +46,14 @@ def end_over_predicted(results: xr.Dataset) -> dict[str, Estimate]:
     return {f"plateau {m}": median(ends.isel(eigenvector=m) / end) for m, end in enumerate(predicted)}
 
 
+def predicted_ends(results: xr.Dataset) -> xr.DataArray:
+    each = [
+        over_cells(results, lambda t, m=m: plateau_ends(t)[m]) for m in range(results.sizes["eigenvector"])
+    ]
+    ends = xr.concat(each, "eigenvector", coords="minimal", compat="override")
+    return ends.assign_coords(eigenvalue=results.eigenvalue)
+
+
 def wrong_heads(results: xr.Dataset) -> xr.DataArray:
     """By how much the number of heads that have half the size of a learned one differs from D."""
     trial = trial_at(results)
@@ -89,10 +97,7 @@ waits = Figure(
             r"half learned at $t/\tau$",
             arms="init",
             names="start {:g}",
-            law=lambda r: xr.concat(
-                [over_cells(r, lambda t, m=m: plateau_ends(t)[m]) for m in range(r.sizes["eigenvector"])],
-                r.eigenvalue,
-            ),
+            law=predicted_ends,
             law_name="predicted",
             log="xy",
         ),
