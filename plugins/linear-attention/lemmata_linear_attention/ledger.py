@@ -39,7 +39,7 @@ LEDGER = (
     Statement(
         "Section 4.2",
         "From a small start M_0, M_1, ..., M_D are visited in the order of the eigenvalues",
-        "in most runs: a smaller start does not change the order",
+        "where the eigenvalues are at least 1.5 apart; nearer ones are learned out of order in some runs",
         "theory.blow_up",
         "claim order-of-eigenvectors, claim order-and-start, claim plateau-visited",
     ),
