@@ -78,6 +78,18 @@ def test_its_own_tests_are_one_line_and_fail_with_a_sentence(written):
         testing.study_tests(NAME)(testing.ledger)
 
 
+def test_weights_that_a_trial_takes_and_does_not_use_are_found(written):
+    change(
+        written,
+        "trials.py",
+        "    def objective",
+        "    def start_from(self, key, data=None, weights=None):\n"
+        "        return super().start_from(key)\n\n    def objective",
+    )
+    [said] = testing.own(study(NAME))
+    assert said.startswith(f"'{NAME}/descent' takes weights, and its start does not depend on them")
+
+
 def test_a_registered_study_is_checked_against_its_lock(written, capsys):
     assert main(["lock", NAME, "--check"]) == 0
     assert f"{NAME}: no faults found; register it with: lemmata lock {NAME}" in capsys.readouterr().out

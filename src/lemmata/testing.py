@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import jax
+import numpy as np
 import xarray as xr
 
 from lemmata import registration
@@ -34,6 +35,7 @@ from lemmata.measure.compare import Condition, Verdict
 from lemmata.measure.estimate import Estimate, Unmeasurable
 from lemmata.measure.judge import LOG, judge
 from lemmata.order import run_here
+from lemmata.own import accepted
 from lemmata.scale import SCALES, Scale
 from lemmata.study import Study, study
 from lemmata.trial import Descending, random_key, with_precision
@@ -368,6 +370,47 @@ def smoke(study: Study) -> list[str]:
     return found
 
 
+def own(study: Study) -> list[str]:
+    """Data and weights of the user that a trial takes change what is seen of the start."""
+    found = []
+    for figure in map(study.figure, study.figures):
+        kinds = {type(trial): trial for trial in figure.sweep("smoke").cells.trials}
+        for trial in (one for one in kinds.values() if isinstance(one, Descending)):
+            found += [
+                f"'{trial.name}' takes {what}, and its start does not depend on them{_line_of(study, figure.id)}."
+                for what in _unused(trial)
+            ]
+    return list(dict.fromkeys(found))
+
+
+def _unused(trial: Descending) -> list[str]:
+    """Which of `data` and `weights` a trial takes without using them. What it refuses counts as used."""
+    with double():
+        one, key, found = with_precision(trial), random_key(trial, 0), []
+
+        def seen(state: Any) -> list[np.ndarray]:
+            shown = {**one.watch(state), **one.record(state), "": one.loss(state)}
+            return [np.asarray(value) for value in shown.values()]
+
+        for what, form in one.takes(key)._asdict().items():
+            if what == "any_number" or isinstance(form, str):
+                continue
+            numbers = all(np.issubdtype(leaf.dtype, np.number) for leaf in jax.tree.leaves(form))
+            if not numbers:
+                continue
+            given = jax.tree.map(lambda leaf: np.full(leaf.shape, 0.5).astype(leaf.dtype), form)
+            try:
+                data, weights = accepted(one.takes(key), **{"data": None, "weights": None, what: given})
+                one.check_own(data, weights)
+                changed = seen(one.start_from(key, data, weights))
+            except BadInput:
+                continue
+            same = zip(seen(one.start(key)), changed, strict=True)
+            if all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in same):
+                found.append(what)
+        return found
+
+
 def never_met(study: Study) -> list[str]:
     """Say which conditions no trial of a figure meets, at any scale: its claims are judged outside of them alone."""
     outside: dict[str, list[str]] = {}
@@ -441,7 +484,7 @@ BEFORE_TRAINING: tuple[Check, ...] = (
     mutants,
     registered,
 )
-CHECKS: tuple[Check, ...] = (*BEFORE_TRAINING, left_out, smoke)
+CHECKS: tuple[Check, ...] = (*BEFORE_TRAINING, left_out, own, smoke)
 
 
 def problems(check: Check, study: Study) -> list[str]:

@@ -62,7 +62,7 @@ class Panel:
             one = law.sel({self.arms: name})
             axes.plot(
                 one[self.over],
-                np.asarray(one).reshape(one.sizes[self.over], -1),
+                np.asarray(one).reshape(one[self.over].size, -1),
                 "--",
                 color=colour,
                 linewidth=1,
