@@ -46,6 +46,8 @@ def cells(script: Path) -> list[Cell]:
 def write_page(script: Path, folder: Path, run: bool = True) -> Path:
     """Write a tutorial as a page and as a notebook into a folder, and return the page. With `run`, its cells are executed."""
     folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob(f"{script.stem}-*.png"):
+        old.unlink()
     found = cells(script)
     head, *rest = found
     notebook = folder / f"{script.stem}.ipynb"
