@@ -227,7 +227,7 @@ def test_in_a_new_environment_it_installs_passes_its_tests_and_is_judged(tmp_pat
     call("lemmata", "new", NAME)
     call("pip", "install", "--quiet", "--no-deps", "-e", NAME)
     assert f"{len(testing.CHECKS)} passed" in call("pytest", "-q", NAME)
-    assert f"{NAME}/steps" in call("lemmata", "list")
+    assert f"{NAME}\t1\t2\t" in call("lemmata", "list")  # one figure, two claims
     said = call("lemmata", "check", NAME, "--workers", "2", "--json")
     assert said.count('"verdict": "holds"') == 4
 
