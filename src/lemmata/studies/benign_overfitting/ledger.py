@@ -15,7 +15,7 @@ LEDGER: tuple[Statement, ...] = (
               "theory.conditions", "claim step-schedule"),
     Statement("Theorem 4.1", "N SNR^2 = Omega(1): T = Theta(1/(eta eps |mu|^2 |w_O|^2)), L_S <= eps, L_D = o(1)", "",
               "theory.benign_conditions, theory.benign_stage3_end", "claim theorem-benign-loss, claim "
-              "theorem-benign-time, claim benign-generalises, claim time-signal"),
+              "theorem-benign-time, claim theorem-benign-signal, claim benign-generalises, claim time-signal"),
     Statement("Theorem 4.2", "1/(N SNR^2) = Omega(1): T = Theta(N/(eta eps sigma_p^2 d |w_O|^2)), L_S <= eps, L_D = "
               "Theta(1)", "", "theory.harmful_conditions, theory.harmful_stage3_end", "claim theorem-harmful-loss, "
               "claim theorem-harmful-time, claim harmful-fits-but-fails, claim time-samples"),

@@ -113,7 +113,8 @@ LEDGER: tuple[Statement, ...] = (
     Statement("Fig. 2", "at one step size more heads train slower; few attain gamma_attn", "", "",
               "claim fixed-step-slower, claim fixed-step-margin, claim one-head-margin, claim two-step-sizes"),
     Statement("Fig. 3", "with a step O(sqrt(H)) or Adam more heads train faster, with smaller margin", "", "",
-              "claim sqrt-step-faster, claim tenth-step-faster, claim sqrt-step-margin, claim adam-faster, claim adam-margin"),
+              "claim sqrt-step-faster, claim tenth-step-faster, claim fiftieth-step-faster, claim sqrt-step-margin, claim "
+              "adam-faster, claim adam-gains-most, claim adam-margin"),
     Statement("Fig. 4", "on planted attention more heads train faster", "", "",
               "claim planted-faster, claim planted-faster-mean, claim planted-stuck, claim planted-alignment"),
     Statement("Fig. 5", "so with momentum and Adam", "", "",

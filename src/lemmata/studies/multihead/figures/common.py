@@ -45,6 +45,7 @@ LOSS = "log10 training loss"
 METHODS = {
     "gd": "GD, step $\\sqrt{H}$",
     "gd, a tenth": "GD, step $0.1 \\sqrt{H}$",
+    "gd, a fiftieth": "GD, step $0.02 \\sqrt{H}$",
     "momentum": "momentum 0.9, step $\\sqrt{H}$",
     "adam": "Adam, step 0.06",
 }
@@ -86,18 +87,22 @@ def planted(scale: Scale) -> PlantedAttention:
     return PlantedAttention(samples=100, test_samples=100) if scale == "smoke" else PlantedAttention()
 
 
+CONSTANTS = {"": 1.0, "a tenth": 0.1, "a fiftieth": 0.02}
+"""The constants of the step that grows with the square root of the heads."""
+
+
 def with_method(trial: Training, method: str) -> Training:
     """Adam keeps one step size for all numbers of heads; the others let it grow with their square root."""
-    word, _, tenth = method.partition(", ")
-    rate = 0.06 if method == "adam" else 0.1 if tenth else 1.0
-    growth = 0.0 if method == "adam" else 0.5
+    word, _, share = method.partition(", ")
+    rate, growth = (0.06, 0.0) if word == "adam" else (CONSTANTS[share], 0.5)
     return put_all(trial, {"descent.method": word, "descent.learning_rate": rate, "growth": growth})
 
 
 def method_of(trial: Any) -> str:
     """The label of the axis `optimiser` at a trial."""
-    tenth = trial.descent.method == "gd" and trial.descent.learning_rate == 0.1
-    return "gd, a tenth" if tenth else trial.descent.method
+    word, rate = trial.descent.method, trial.descent.learning_rate
+    share = next((name for name, constant in CONSTANTS.items() if constant == rate), "")
+    return f"{word}, {share}" if share else word
 
 
 def with_mean_loss(r: xr.Dataset) -> xr.Dataset:
