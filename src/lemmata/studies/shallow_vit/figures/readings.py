@@ -93,7 +93,7 @@ def kinds(scale: Scale) -> Sweep:
     samples = by_scale(scale, (4, 8), (8, 32, 128), (8, 16, 32, 64, 128, 256))
     attention = axis("network.attention", ("trained", "frozen", "uniform"), name="kind")
     return Sweep(
-        base(scale, (0.4, 0.1), steps=1500), (attention, axis("data.samples", samples)), seeds(scale, 10)
+        base(scale, (0.4, 0.1), steps=1500), (attention, axis("data.samples", samples)), seeds(scale, 24)
     )
 
 

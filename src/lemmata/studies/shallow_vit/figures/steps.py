@@ -273,7 +273,7 @@ def rising(id: str, statement: str, where: str, error: str, size) -> Claim:
         id, statement, theorem(where), number=lambda r: steps_trend(r, error),
         holds=Holds("order", 0.2, inf, "Kendall's tau over the grid; below 0.2 there is no trend to speak of"),
         conditions=conditions, uses=("capped",),
-        refuted_by=made(noise=0.2, steps=lambda t: 200 - 60 * size(t)),
+        refuted_by=made(noise=0.2, steps=lambda t: 200 - 15 * size(t)),
         upheld_by=made(noise=0.05, steps=lambda t: 100 * np.exp(1.5 * size(t))),
     )  # fmt: skip
 
@@ -284,7 +284,7 @@ initial_attention = Figure(
     over_errors, draw_errors, labels=labels, derived=derived,
     claims=[
         rising("initial-attention-steps", "A larger initial error delta of keys and queries needs more steps", "Remark 3",
-               "delta", lambda t: t.network.key_query_error),
+               "delta", lambda t: 4 * t.network.key_query_error),
         rising("initial-value-steps", "A larger initial error sigma of the values needs more steps", "Remark 3, (11)", "sigma",
                lambda t: t.network.value_error),
         rising("noise-steps", "More token noise tau needs more steps", "Remark 2, (11)", "tau",

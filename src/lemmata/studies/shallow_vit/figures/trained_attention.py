@@ -69,7 +69,7 @@ def frozen(scale: Scale) -> Sweep:
             Axis("relevant_fraction", relevant, moving(background_fixed)),
             axis("data.samples", samples),
         ),
-        seeds(scale, 12),
+        seeds(scale, 16),
         keep=lambda at: (
             scale != "quick" or (at["samples"] <= 32 if at["kind"] == "trained" else at["samples"] >= 16)
         ),

@@ -46,7 +46,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
 def sweep(scale: Scale) -> Sweep:
     trial = base(scale, (0.5, 0.1), (8, 64, 200), probes="attention")
     kinds = Axis("variant", tuple(VARIANTS), moving(lambda trial, kind: VARIANTS[kind]))
-    return Sweep(trial, (kinds,), seeds(scale, 24, 40))
+    return Sweep(trial, (kinds,), seeds(scale, 36, 40))
 
 
 def classes(scale: Scale) -> Sweep:
