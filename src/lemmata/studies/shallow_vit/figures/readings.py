@@ -160,7 +160,8 @@ def succeeding_at(few_samples: float, shared: float):
     return made(
         test_loss=lambda t, rng: float(
             rng.random() >= (shared if t.network.output_weights == "shared" else few_samples)
-        )
+        ),
+        seeds=200,
     )
 
 
@@ -181,7 +182,7 @@ ablation = Figure(
             ours("(1) against the proofs"),
             number=lambda r: difference(*(chosen(r.success, samples=4, reading=one) for one in ("shared weights", "standard"))),
             holds=Holds("order", 0.2, inf, "a fifth of the runs is seen at a glance"), uses=COUNTED,
-            refuted_by=succeeding_at(0.9, 0.95), upheld_by=succeeding_at(0.2, 0.9),
+            refuted_by=succeeding_at(0.5, 0.5), upheld_by=succeeding_at(0.2, 0.9),
         ),
     ],
 )  # fmt: skip
